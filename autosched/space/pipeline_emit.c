@@ -7,7 +7,7 @@
  * Every other stage has a place: it is inlined, or computed whole (root), for a strip, for a tile of a strip, for the next
  * row of a strip, where it keeps what earlier rows computed (a sliding window), or for a register tile. A place is at
  * most as far inside as those of the stages that read it. The stage has its own register rows and vectors there. Sums
- * are kept in registers.
+ * are kept in registers. Where reads beyond a tensor's ends are tested, the first and the last vectors of rows are cut off.
  */
 #include "autosched/space/tile.h"
 #include "lang/machine.h"
@@ -26,6 +26,7 @@ typedef struct Member {
     int lanes;
     bool shorter; /* the lanes are fewer than registers have, as some are fetched one by one */
     int64_t code; /* weight of a vector */
+    bool tests; /* it reads beyond the ends of rows: the first and the last vectors of a row need tests */
     int rows_gene, vectors_gene; /* of its register tile; rows: -1 without a row axis */
     int place_gene;              /* -1: the root */
     int place_count;
@@ -183,7 +184,40 @@ typedef struct Writer {
     Sketch *sketch;
     const Strips *strips;
     const int *genes;
+    const Place *places;
 } Writer;
+
+/* Whether a read along the axis may be beyond the tensor's ends. */
+static bool is_tested(const Expr *read, const Var *axis) {
+    for (int d = 0; d < read->count; d++)
+        if (expr_uses_var(read->args[d], axis)) {
+            if (read->otherwise)
+                return true;
+            EACH_EXPR(e, read->args[d])
+                if (e->kind == EXPR_OP && (e->op == OP_MIN || e->op == OP_MAX))
+                    return true;
+        }
+    return false;
+}
+
+static bool tests_ends(const Stage *stage, const Var *axis) {
+    EACH_STAGE_READ(read, stage)
+        if (is_tested(read, axis))
+            return true;
+    return false;
+}
+
+/* Cuts off the ends of rows, where the member or what is computed in its loops tests indices, so that all other vectors
+ * need no test. */
+static void write_ends(const Writer *writer, const Member *member) {
+    const Strips *strips = writer->strips;
+    bool tests = member->tests;
+    for (int m = 0; m + 1 < strips->count; m++)
+        tests |= strips->members[m].tests &&
+                 (writer->places[m] == PLACE_INLINE || writer->places[m] == PLACE_REGISTERS);
+    if (tests && member->row >= 0)
+        sketch_write(writer->space, writer->sketch, "partition(%s, 1, -1)\n", member->outer);
+}
 
 static void write_reductions(const Writer *writer, const Member *member) {
     for (int r = 0; r < member->stage->reduction_count; r++)
@@ -241,6 +275,7 @@ static void write_root(const Writer *writer) {
         sketch_write(space, sketch, ", %s", root->row_inner);
     sketch_write(space, sketch, ", %s, %s)\n", root->inner, root->lane);
     write_register_tile(writer, root);
+    write_ends(writer, root);
     if (space->target->threads != 1 && writer->genes[strips->parallel_gene] == 1)
         sketch_write(space, sketch, "parallel(%s)\n", strips->strip);
 }
@@ -285,6 +320,7 @@ static void write_in_loops(const Writer *writer, const Member *member, bool para
         sketch_write(space, sketch, ", %s", member->row_inner);
     sketch_write(space, sketch, ", %s, %s)\n", member->inner, member->lane);
     write_register_tile(writer, member);
+    write_ends(writer, member);
     bool first = member->row == 0 || (member->row > 0 && stage->axis_count == 2);
     if (parallel)
         sketch_write(space, sketch, "parallel(%s)\n",
@@ -317,8 +353,8 @@ static void write_member(const Writer *writer, const Member *member, Place place
 /* Readers are placed before what they read. */
 static bool strips_emit(Space *space, Group *group, const int *genes, Sketch *sketch) {
     const Strips *strips = group->details;
-    Writer writer = {space, sketch, strips, genes};
     Place places[strips->count];
+    Writer writer = {space, sketch, strips, genes, places};
     for (int g = 0; g < group->genes.count && genes[CHOSEN_GENE] == 0; g++)
         sketch->active[g] = g == CHOSEN_GENE;
     if (genes[CHOSEN_GENE] == 0)
@@ -345,6 +381,7 @@ static void make_member(Space *space, Group *group, const Stage *stage, int numb
     *member = (Member){.stage = stage, .place_gene = -1};
     member->vector = vector_axis(stage, whole);
     member->row = row_axis(stage, member->vector);
+    member->tests = tests_ends(stage, stage->axes[member->vector]);
     member->lanes = 1;
     const Var *axis = value->axes[member->vector];
     int lanes = stage_lanes_along(space->target, value, axis, whole);

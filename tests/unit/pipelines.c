@@ -97,6 +97,8 @@ static void test_points(Arena *arena, const Case *c, const Target *target) {
     for (size_t p = 0; p < sizeof places / sizeof *places; p++)
         ok(strstr(all.text, places[p]) || (p == 2 && group->root->axis_count == 1), "%s: some have %s...)", c->name,
            places[p]);
+    bool outside = strstr(c->text, "x - 1) else") || strstr(c->text, "x + 1) else");
+    ok(!strstr(all.text, "partition(") == !outside, "%s: ends of rows are cut off where they are tested", c->name);
     arena_free(scratch);
 }
 
