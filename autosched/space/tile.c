@@ -435,6 +435,7 @@ Tile *tile_new(Space *space, Group *group, const Stage *root, const Stage *ancho
     tile_find_instr(space, group, tile);
     make_reduction_genes(space, group, tile);
     tile_choose_start(space, group, tile);
+    tile_make_pieces(space, group, tile);
     tile_start_instr(group, tile);
     return tile;
 }

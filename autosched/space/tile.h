@@ -55,6 +55,14 @@ typedef enum ReduceOrder {
     REDUCE_CLIP_ORDERS
 } ReduceOrder;
 
+/* A reduction in pieces. */
+typedef struct TilePieces {
+    int gene, sizes;                   /* genes: whether; (terms of a piece, pieces side by side) */
+    const char *piece, *rest;          /* loops over pieces, and inside one */
+    const char *stage, *outer, *inner; /* the stage of partial results; its loops over pieces */
+    const struct Tile *partial;        /* the tile of that stage */
+} TilePieces;
+
 typedef struct Tile {
     const Stage *root;  /* the stage whose loops these are */
     const Chain *chain; /* the chain that the root is part of, or NULL */
@@ -75,6 +83,7 @@ typedef struct Tile {
     int vector_gene, outer_gene, middle_gene, inner_gene, parallel_gene, reduce_gene;
     const Instr *instr; /* can run the lanes of a candidate axis and the steps of a reduction; or NULL */
     int instr_candidate, instr_reduction, instr_gene;
+    TilePieces *pieces; /* or NULL: the reduction stays whole */
 } Tile;
 
 /* How an operand is read along an axis. */
@@ -128,6 +137,13 @@ int tile_order_clipped(TileWriter *writer);
 int tile_reduction_place(const TileWriter *writer, int reduction);
 /* Cuts the first and the last iterations off middle loops where these differ in what is outside a tensor. */
 void tile_partition(TileWriter *writer);
+/* tile_pieces.c: whether the largest reduction may be computed in pieces; makes genes for it. */
+void tile_make_pieces(Space *space, Group *group, Tile *tile);
+bool tile_in_pieces(const Tile *tile, const int *genes);
+/* Cuts it: what is written then is the tile of the partial results. */
+void tile_write_pieces(TileWriter *writer);
+/* The loops of their sum. */
+void tile_write_sum(TileWriter *writer);
 /* tile_start.c: the choices of the fixed heuristics. */
 void tile_choose_start(Space *space, Group *group, Tile *tile);
 /* tile_instr.c */

@@ -327,6 +327,16 @@ static void write_fused(TileWriter *writer) {
     write_anchor_loops(writer);
 }
 
+/* The tile of partial results is that of a stage alone. It reads its operands in place: few results read them a few
+ * times only. */
+static bool write_pieces(TileWriter *writer, const Tile *whole) {
+    if (!write_alone(writer))
+        return false;
+    writer->tile = whole;
+    tile_write_sum(writer);
+    return true;
+}
+
 bool tile_emit_placed(Space *space, Group *group, const Tile *tile, const int *genes, Sketch *sketch,
                       const char *place) {
     TileWriter writer = {.space = space, .group = group, .tile = tile, .genes = genes, .sketch = sketch};
@@ -344,7 +354,14 @@ bool tile_emit_placed(Space *space, Group *group, const Tile *tile, const int *g
         return false;
     if (tile_clips(&writer) && !tile_clip_makes_sense(&writer))
         return false;
+    bool pieces = tile_in_pieces(tile, genes);
+    if (pieces && (tile_uses_instr(&writer) || tile_clips(&writer)))
+        return false;
+    if (pieces)
+        tile_write_pieces(&writer);
     write_axes(&writer);
+    if (pieces)
+        return write_pieces(&writer, tile);
     if (tile->fused && !tile_place(&writer) && !writer.outers.count)
         return false;
     if (tile->fused)

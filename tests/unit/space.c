@@ -210,6 +210,59 @@ static void test_blocks(Arena *arena) {
     ok(!mentions(arena, schedule, "compute_at(p, "), "nor where what all blocks read again is large");
 }
 
+/* The gene of a space's only group whose name ends with these words, or NULL. */
+static const Gene *gene_named(const Space *space, const char *words) {
+    const Group *group = space->groups.items[0];
+    for (int g = 0; g < group->genes.count; g++) {
+        const char *found = strstr(group->genes.items[g].name, words);
+        if (found && strcmp(found, words) == 0)
+            return &group->genes.items[g];
+    }
+    return NULL;
+}
+
+static bool has_pieces(Arena *arena, Program *program, int threads) {
+    Target target = wide_target(threads);
+    return gene_named(space_new(arena, program, &target, NULL), " pieces") != NULL;
+}
+
+/* Whether all numbers of pieces are powers of two, with a power of two of them side by side. */
+static bool sizes_are_powers(const Gene *sizes, int64_t extent) {
+    bool powers = sizes && sizes->count > 0;
+    for (int c = 0; powers && c < sizes->count; c++) {
+        int64_t pieces = (extent + sizes->values[2 * c] - 1) / sizes->values[2 * c], sides = sizes->values[2 * c + 1];
+        powers = pieces > 1 && (pieces & (pieces - 1)) == 0 && (sides & (sides - 1)) == 0 && sides <= pieces;
+    }
+    return powers;
+}
+
+/* Few results of a long reduction (split-K). */
+static void test_pieces(Arena *arena) {
+    Target one = wide_target(1), many = wide_target(8);
+    Program *program = program_matmul(arena, TYPE_FLOAT, 4, 16, 200000), *strict = ARENA_NEW(arena, Program);
+    *strict = *program;
+    strict->strict = true;
+    Space *space = space_new(arena, program, &one, NULL);
+    ok(sizes_are_powers(gene_named(space, " sizes of pieces"), 200000),
+       "a long reduction may be cut into powers of two");
+    is_int(space->groups.items[0]->others.count, 1, "which is another kind of starting point");
+    ok(!has_pieces(arena, strict, 1), "not where the order of sums is kept");
+    strict = ARENA_NEW(arena, Program);
+    *strict = *program_matmul(arena, TYPE_INT32, 4, 16, 200000);
+    strict->strict = true;
+    ok(has_pieces(arena, strict, 1), "but integers have none");
+    ok(!has_pieces(arena, program_matmul(arena, TYPE_FLOAT, -1, -1, -1), 8), "not with sizes known at run time");
+    ok(!has_pieces(arena, program_matmul(arena, TYPE_FLOAT, 256, 256, 4096), 8), "nor where there are enough results");
+    ok(!has_pieces(arena, program_matmul(arena, TYPE_FLOAT, 4, 16, 1000), 8), "nor where the reduction is short");
+    Program *more = program_matmul(arena, TYPE_FLOAT, 16, 64, 50000);
+    ok(has_pieces(arena, more, 8) && !has_pieces(arena, more, 1), "more threads need pieces for more results");
+    Schedule *schedule = autosched_default(arena, program, &one, NULL, EFFORT_MODEL, 0);
+    ok(mentions(arena, schedule, "acc = cache_write(C_s, at="), "partial results have the register tile");
+    schedule = autosched_default(arena, program, &many, NULL, EFFORT_MODEL, 0);
+    ok(mentions(arena, schedule, "C_s = rfactor(") && mentions(arena, schedule, "parallel("),
+       "threads share the pieces");
+}
+
 /* Unusable sketches and refused points included. */
 static double space_size(const Space *space) {
     double size = 1;
@@ -351,6 +404,7 @@ int main(void) {
         {"matmul 1 1 1", program_matmul(arena, TYPE_FLOAT, 1, 1, 1)},
         {"matmul 0 5 5", program_matmul(arena, TYPE_FLOAT, 0, 5, 5)},
         {"matmul 5 5 0", program_matmul(arena, TYPE_FLOAT, 5, 5, 0)},
+        {"few long sums", program_matmul(arena, TYPE_FLOAT, 4, 16, 20000)},
         {"vector times matrix", program_matmul(arena, TYPE_FLOAT, 1, 512, 512)},
         {"matrix times vector", program_matmul(arena, TYPE_FLOAT, 512, 1, 512)},
         {"matmul, sizes at run time", program_matmul(arena, TYPE_FLOAT, -1, -1, -1)},
@@ -380,6 +434,7 @@ int main(void) {
     test_split_vectors(arena);
     test_quality(arena);
     test_blocks(arena);
+    test_pieces(arena);
     test_user(arena);
     arena_free(arena);
     return done_testing();
