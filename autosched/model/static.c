@@ -446,13 +446,15 @@ static double moved_bytes(const Profile *profile, const StageFacts *stage, int d
 }
 
 /* Bytes that move into a cache of a size and level. Goes outwards from the block while the body fits. What stays of a
- * larger body moves as often as a body further outside needs it. */
+ * larger body moves as often as a body further outside needs it; where sums take most of the time, excess_missing was
+ * measured without that. */
 static double traffic(const Profile *profile, const StageFacts *stage, const Block *block, double cache, int level) {
     int depth = block->serial + 1;
     double bytes = 0;
     while (depth > 0 && body_bytes(stage, depth - 1) <= cache)
         depth--;
-    for (int d = level == LAST_CACHE || depth == 0 ? 1 : depth; d <= depth; d++) {
+    bool stays = level == LAST_CACHE && !reduces(&profile->stages[profile->heaviest]);
+    for (int d = stays || depth == 0 ? 1 : depth; d <= depth; d++) {
         double missing = missing_part(stage->machine, body_bytes(stage, d - 1), cache, level);
         bytes = missing * moved_bytes(profile, stage, d, cache, level) + (1 - missing) * bytes;
     }
