@@ -465,7 +465,7 @@ static Expr *guard_read(Arena *arena, Expr *e, void *context) {
     return read;
 }
 
-static bool uses_reduction(const Expr *e) {
+bool uses_reduction(const Expr *e) {
     EACH_EXPR(at, e)
         if (at->kind == EXPR_VAR && at->var->reduction)
             return true;

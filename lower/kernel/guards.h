@@ -7,6 +7,8 @@
 #include "lower/kernel/passes.h"
 
 /* Moves conditions out of loops that they do not depend on, and into the extents of loops that they cut short. */
+/* Whether the expression uses the variable of a reduction loop. */
+bool uses_reduction(const Expr *e);
 StmtList tighten_body(Arena *arena, Stmt *const *body, int count);
 /* Makes copies of loops that need no conditions; notes where there would be too many. */
 StmtList version_body(Kernel *kernel, const StmtList *body);

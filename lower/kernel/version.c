@@ -488,6 +488,13 @@ static StmtList copy_by_elements(Arena *arena, const StmtList *run) {
 
 /* --- two copies --------------------------------------------------------------------------------------------------- */
 
+static bool any_uses_reduction(const ExprList *conditions) {
+    for (int i = 0; i < conditions->count; i++)
+        if (uses_reduction(conditions->items[i]))
+            return true;
+    return false;
+}
+
 /* Two copies under a test; the second may become several, for leftovers of unrolled loops. */
 static Stmt *make_versions(Context context, const StmtList *run, const ExprList *conditions, const ExprList *tests,
                            Context first, Context second, Known known, Leftovers *leftovers) {
@@ -504,7 +511,10 @@ static Stmt *make_versions(Context context, const StmtList *run, const ExprList 
     partial = copy_by_elements(context.arena, &partial);
     full = version_list(first, &full);
     partial = counted_versions(second, &partial, leftovers, 0);
-    return stmt_if(context.arena, test, full, partial, run->items[0]->loc);
+    Stmt *made = stmt_if(context.arena, test, full, partial, run->items[0]->loc);
+    if (made && !made->otherwise_count)
+        made->keeps |= any_uses_reduction(conditions); /* it says which terms there are, without their loops */
+    return made;
 }
 
 /* Copies for a condition that fails only in the last tile; NULL: there is none. */
@@ -615,6 +625,17 @@ static bool leaves_one(Arena *arena, const Expr *extent, const Expr *cut) {
            difference.count == 0 && difference.constant >= 0 && difference.constant < cut->args[1]->integer;
 }
 
+/* Tests about the variable say which terms there are: they stay, also when it is gone. */
+static Stmt *keep_tests(Arena *arena, Stmt *stmt, void *context) {
+    Stmt *made = stmt_map_bodies(arena, stmt, keep_tests, context);
+    if (!made || made->kind != STMT_IF || made->keeps || !expr_uses_var(made->condition, context))
+        return made;
+    Stmt *kept = ARENA_NEW(arena, Stmt);
+    *kept = *made;
+    kept->keeps = true;
+    return kept;
+}
+
 /* The iterations from `cut` on. */
 static Stmt *rest_of_loop(Arena *arena, const Stmt *loop, const Stmt *test, Expr *cut) {
     bool once = leaves_one(arena, loop->extent, cut);
@@ -625,9 +646,13 @@ static Stmt *rest_of_loop(Arena *arena, const Stmt *loop, const Stmt *test, Expr
         rest->extent = left;
     Expr *at = once ? cut : expr_binary(arena, OP_ADD, expr_var(arena, rest), cut);
     StmtList otherwise = stmts_of(test->otherwise, test->otherwise_count);
+    if (once && loop->var->reduction)
+        otherwise = stmts_map(arena, otherwise.items, otherwise.count, keep_tests, (void *)loop->var);
     StmtList tail = stmts_substitute(arena, otherwise, loop->var, at);
-    if (once)
-        return stmt_if(arena, expr_binary(arena, OP_LT, cut, loop->extent), tail, (StmtList){0}, loop->loc);
+    if (once) {
+        const Stmt like = {.keeps = loop->var->reduction, .loc = loop->loc};
+        return stmt_if_like(arena, &like, expr_binary(arena, OP_LT, cut, loop->extent), tail, (StmtList){0});
+    }
     return stmt_for(arena, rest, left, LOOP_SERIAL, tail, loop->loc);
 }
 
