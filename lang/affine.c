@@ -231,6 +231,12 @@ void sum_recombine(Sum *sum) {
 
 /* --- expressions -------------------------------------------------------------------------------------------------- */
 
+/* Whether the dividend would change its sign, which the smallest number cannot. */
+static bool turns_sign(const Sum *sum, const Sum *divisor, Expr *dividend) {
+    return divisor->count == 0 && divisor->constant < 0 &&
+           !expr_is_exact(expr_unary(sum->arena, OP_NEG, dividend));
+}
+
 /* A product, quotient or modulo of the two arguments. */
 static void add_combination(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
     Sum a, b;
@@ -247,6 +253,8 @@ static void add_combination(Sum *sum, int64_t coefficient, Expr *e, bool simplif
         return;
     if (e->op == OP_MUL)
         sum_add_product(sum, coefficient, &a, &b);
+    else if (turns_sign(sum, &b, e->args[0]))
+        sum_add_atom(sum, coefficient, e);
     else if (e->op == OP_DIV)
         sum_add_quotient(sum, coefficient, &a, &b);
     else

@@ -120,6 +120,15 @@ static double empty_loop_seconds(int threads) {
     return known;
 }
 
+/* Processors that this process may use, before any of its threads is kept on one. */
+static int processor_count(void) {
+    static int count;
+    cpu_set_t allowed;
+    if (count == 0)
+        count = sched_getaffinity(0, sizeof allowed, &allowed) ? 1 : CPU_COUNT(&allowed);
+    return count;
+}
+
 /* The processor that thread so-and-so of a gang gets, of those that are allowed. */
 static int nth_processor(const cpu_set_t *allowed, int thread) {
     for (int processor = 0; processor < CPU_SETSIZE; processor++)
@@ -132,7 +141,8 @@ void watch_spread(bool apart) {
     static cpu_set_t allowed;
     static bool spread;
     int threads = omp_get_max_threads();
-    if (apart == spread || (apart && (sched_getaffinity(0, sizeof allowed, &allowed) || CPU_COUNT(&allowed) < threads)))
+    if (apart == spread || (apart && processor_count() < threads) ||
+        (apart && sched_getaffinity(0, sizeof allowed, &allowed)))
         return;
     spread = apart;
 #pragma omp parallel
@@ -146,6 +156,8 @@ void watch_spread(bool apart) {
 
 double watch_gather(double limit_seconds) {
     int threads = omp_get_max_threads();
+    if (threads > processor_count()) /* they never run all at once */
+        return 0;
     double quick = fmax(short_loop, 2 * empty_loop_seconds(threads)), begin = monotonic_seconds(), now = begin;
     for (double from = begin; now < begin + limit_seconds; from = now) {
         watch_parallel(do_nothing, NULL, threads);
