@@ -189,6 +189,7 @@ static bool run_sized(Compilation *c, Kernel *kernel, const Target *target, int6
                           .seed = c->options->seed,
                           .threads = target->threads,
                           .min_seconds = 0.1,
+                          .hasty = true,
                           .max_repeats = 1000,
                           .limit_seconds = 600,
                           .outputs = data.outputs};

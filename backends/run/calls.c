@@ -133,7 +133,8 @@ static bool is_steady(const Calls *calls) {
 /* Calls that wait for the processor are given a longer time, and a still longer one to be undisturbed at all. */
 static bool is_enough(const Calls *calls) {
     double past = calls->total / fmax(calls->limits.min_seconds, 1e-9);
-    return have_filled(calls, 1) || past >= (calls->clean.count >= FEWEST ? LONGER : LONGEST);
+    int longest = calls->limits.hasty ? 1 : calls->clean.count >= FEWEST ? LONGER : LONGEST;
+    return have_filled(calls, 1) || past >= longest;
 }
 
 bool calls_go_on(const Calls *calls) {

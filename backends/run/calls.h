@@ -35,6 +35,7 @@ typedef struct CallLimits {
     double min_seconds;  /* to repeat for at least */
     double steady;       /* enough when the fastest differ by this part of their time; or 0 */
     double stop_seconds; /* slower calls are hardly repeated; 0: no limit */
+    bool hasty;          /* disturbed calls get no time of their own */
 } CallLimits;
 
 typedef LIST(double) Times; /* the least first */

@@ -23,6 +23,7 @@ typedef struct RunRequest {
     int max_repeats;
     double steady;            /* repeating may end when the fastest calls differ by this part of their time; or 0 */
     double stop_seconds;      /* slower calls are hardly repeated; 0: no such limit */
+    bool hasty;               /* calls that others disturb are not repeated for longer */
     double limit_seconds;     /* wall-clock limit, after which the worker is killed */
     const volatile int *stop; /* becomes non-zero: kill the worker and return; or NULL */
     int64_t limit_bytes;

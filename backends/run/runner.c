@@ -259,6 +259,7 @@ static bool put_request(Runner *runner, const RunRequest *request, Wire *wire) {
     wire_put_real(wire, request->min_seconds);
     wire_put_real(wire, request->steady);
     wire_put_real(wire, request->stop_seconds);
+    wire_put_integer(wire, request->hasty);
     wire_put_real(wire, request->limit_seconds);
     wire_put_integer(wire, (int64_t)request->object_bytes);
     wire_put(wire, request->object, request->object_bytes);

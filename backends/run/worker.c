@@ -58,6 +58,7 @@ typedef struct Job {
     const int64_t *sizes;
     uint64_t seed;
     double min_seconds, steady, stop_seconds, limit_seconds;
+    bool hasty;
     const void *object;
     LoaderSymbol *symbols; /* what the object needs from here */
     int symbol_count;
@@ -193,6 +194,7 @@ static bool read_job(Arena *arena, Kept *kept, Wire *wire, Job *job) {
     job->min_seconds = wire_get_real(wire);
     job->steady = wire_get_real(wire);
     job->stop_seconds = wire_get_real(wire);
+    job->hasty = wire_get_integer(wire) != 0;
     job->limit_seconds = wire_get_real(wire);
     job->object_bytes = wire_get_integer(wire);
     job->object = wire_get(wire, (size_t)job->object_bytes);
@@ -245,7 +247,7 @@ static void repeat(Calls *calls, const WatchedCall *call, double warm) {
     while (calls_go_on(calls)) {
         bool examine = calls_need_examining(calls);
         watch_spread(examine && calls->limits.threads > 1);
-        if (examine && calls->limits.threads > 1 && warm < slice_seconds)
+        if (examine && !calls->limits.hasty && calls->limits.threads > 1 && warm < slice_seconds)
             calls->total += watch_gather(gather_seconds);
         calls_add(calls, watch_call(call, group, examine, &status), group);
     }
@@ -320,7 +322,8 @@ static void time_entry(Arena *arena, const Job *job, const WatchedCall *call, Ca
                          .max_calls = job->max_repeats,
                          .min_seconds = job->min_seconds,
                          .steady = job->steady,
-                         .stop_seconds = job->stop_seconds};
+                         .stop_seconds = job->stop_seconds,
+                         .hasty = job->hasty};
     Calls calls = {.arena = arena, .limits = limits};
     double first = seen_seconds(&seen), since = monotonic_seconds();
     int processors, status;
