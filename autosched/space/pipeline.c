@@ -63,7 +63,7 @@ static bool has_plain_name(const Stage *stage) {
 static bool suits_strips(const Program *program, const Stage *stage) {
     return stage->component_count == 1 && stage->axis_count > 0 && !stage->scan &&
            stage->combine != COMBINE_DECLARED && stage_first_scatter(stage) == stage->axis_count &&
-           !stage_is_ragged(stage) && sums_few_terms(stage) && !reads_initial(stage) &&
+           !stage_is_ragged(stage) && !stage_has_cases(stage) && sums_few_terms(stage) && !reads_initial(stage) &&
            has_plain_name(stage) && reads_arguments(program, stage);
 }
 

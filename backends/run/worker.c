@@ -26,6 +26,7 @@ enum { MOST_THREADS = 16384 };           /* OpenMP starts so many without crashi
 enum { HOPELESS = 4 };                   /* times slower than wanted: needs no call to warm it */
 static const double slow_seconds = 0.01; /* longer calls need none either */
 /* On a busy machine all threads have the processors at once for about a slice; how long they wait for that. */
+static const double least_seconds = 1e-9; /* of a call: its processor time may read as less */
 static const double slice_seconds = 1e-3, gather_seconds = 0.05;
 
 typedef struct Buffer {
@@ -263,6 +264,8 @@ static void put_times(const Calls *calls, double steal, Wire *answer) {
     wire_put_real(answer, disturbance.processor_part);
     wire_put_real(answer, steal);
     wire_put_integer(answer, calls->times.count);
+    times.least = fmax(times.least, least_seconds);
+    times.seconds = fmax(times.seconds, times.least);
     wire_put_real(answer, times.seconds);
     wire_put_real(answer, times.least);
     wire_put_real(answer, times.spread);
