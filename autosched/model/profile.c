@@ -306,44 +306,75 @@ static bool is_seen(Walk *walk, const Expr *read) {
     return false;
 }
 
-/* Whether the choice is made at compile time: axis == 3 or axis % 4 == 3, if all loops that change it are unrolled. */
-static bool is_known_case(const Walk *walk, const Expr *condition) {
-    int64_t value, period = 0;
-    if (condition->kind != EXPR_OP || condition->op != OP_EQ || !expr_is_int(condition->args[1], &value))
-        return false;
+/* What a choice at compile time chooses by: the axis of axis == 3, or of axis % 4 == 3 with the period 4. NULL: it is
+ * none, or not all loops that change it are unrolled. */
+static const Expr *chosen_axis(const Walk *walk, const Expr *e, int64_t *period) {
+    int64_t value;
+    const Expr *condition = e->kind == EXPR_OP && e->op == OP_SELECT ? e->args[0] : NULL;
+    if (!condition || condition->kind != EXPR_OP || condition->op != OP_EQ || !expr_is_int(condition->args[1], &value))
+        return NULL;
     const Expr *chosen = condition->args[0];
-    if (chosen->kind == EXPR_OP && chosen->op == OP_MOD && expr_is_int(chosen->args[1], &period))
+    *period = 0;
+    if (chosen->kind == EXPR_OP && chosen->op == OP_MOD && expr_is_int(chosen->args[1], period))
         chosen = chosen->args[0];
     if (chosen->kind != EXPR_VAR)
-        return false;
+        return NULL;
     double form[walk->forms->count + 1];
     form_of(walk->forms, chosen, form);
     for (int l = 0; l < walk->forms->count; l++)
         if (form[l] != 0 && walk->forms->loops[l]->kind != LOOP_UNROLLED && extent_of(walk->forms, l) > 1 &&
-            (period == 0 || fmod(form[l], (double)period) != 0))
-            return false;
-    return true;
+            (*period == 0 || fmod(form[l], (double)*period) != 0))
+            return NULL;
+    return chosen;
+}
+
+/* How many values the axis of a choice takes. */
+static double chosen_values(const Walk *walk, const Expr *axis, int64_t period) {
+    double form[walk->forms->count + 1], values = 1;
+    form_of(walk->forms, axis, form);
+    for (int l = 0; l < walk->forms->count; l++)
+        values *= form[l] != 0 ? extent_of(walk->forms, l) : 1;
+    return period ? fmin(values, (double)period) : values;
 }
 
 static void add_value(Walk *walk, const Expr *value);
 
-/* Each value of the axis takes one of the two sides: the more expensive one counts. */
-static void add_case(Walk *walk, const Expr *e) {
-    StageFacts *facts = walk->facts;
-    double operations[2], expensive[2], divisions[2], before = facts->operations;
-    double expensive_before = facts->expensive, divisions_before = facts->divisions;
-    for (int side = 0; side < 2; side++) {
-        facts->operations = before;
-        facts->expensive = expensive_before;
-        facts->divisions = divisions_before;
-        add_value(walk, e->args[1 + side]);
-        operations[side] = facts->operations;
-        expensive[side] = facts->expensive;
-        divisions[side] = facts->divisions;
+typedef struct Work {
+    double operations, expensive, divisions;
+} Work;
+
+static Work work_so_far(const StageFacts *facts) {
+    return (Work){facts->operations, facts->expensive, facts->divisions};
+}
+
+static void set_work(StageFacts *facts, Work work) {
+    facts->operations = work.operations;
+    facts->expensive = work.expensive;
+    facts->divisions = work.divisions;
+}
+
+/* Adds `part` of what one side of a case takes. */
+static void add_side(Walk *walk, const Expr *value, Work before, double part, Work *mean) {
+    set_work(walk->facts, before);
+    add_value(walk, value);
+    Work after = work_so_far(walk->facts);
+    mean->operations += part * (after.operations - before.operations);
+    mean->expensive += part * (after.expensive - before.expensive);
+    mean->divisions += part * (after.divisions - before.divisions);
+}
+
+/* Each value of the axis takes one side: a chain of cases takes the mean of its sides. */
+static void add_cases(Walk *walk, const Expr *e, const Expr *axis, int64_t period) {
+    double values = chosen_values(walk, axis, period), left = values;
+    Work before = work_so_far(walk->facts), mean = before;
+    int64_t other_period = period;
+    for (const Expr *other = axis; other && other->var == axis->var && other_period == period && left > 0; left--) {
+        add_side(walk, e->args[1], before, fmin(left, 1) / values, &mean);
+        e = e->args[2];
+        other = chosen_axis(walk, e, &other_period);
     }
-    facts->operations = fmax(operations[0], operations[1]);
-    facts->expensive = fmax(expensive[0], expensive[1]);
-    facts->divisions = fmax(divisions[0], divisions[1]);
+    add_side(walk, e, before, fmax(left, 0) / values, &mean);
+    set_work(walk->facts, mean);
 }
 
 /* Adds the access to an earlier one that differs in offsets alone. */
@@ -397,9 +428,10 @@ static void add_operation(StageFacts *facts, const Expr *e) {
 static void add_value(Walk *walk, const Expr *value) {
     StageFacts *facts = walk->facts;
     EACH_EXPR(e, value) {
-        bool known = e->kind == EXPR_OP && e->op == OP_SELECT && is_known_case(walk, e->args[0]);
-        if (known) {
-            add_case(walk, e);
+        int64_t period;
+        const Expr *axis = chosen_axis(walk, e, &period);
+        if (axis) {
+            add_cases(walk, e, axis, period);
         } else if (is_padding(walk, e)) {
             bool before = walk->padded;
             walk->padded = true;

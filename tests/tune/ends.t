@@ -201,10 +201,11 @@ echo "tensorc: error: cannot write 'PATH': Is a directory" >wanted
 refused folder.o -o folder.o
 is "$(find . -name '.tensorc-*' -o -path './folder.o/*')" "" "no file is left"
 
-# Files may not grow beyond 8 KB, as on a full disk: the first pages of a database fit. Shells count blocks of 512 or 1024.
+# Files may not grow beyond a database of one result, as on a full disk. Shells count blocks of 512 or 1024 bytes.
+"$TENSORC" -O tune --threads=1 --trials=1 --db=one.db -c k.tensor -o one.o 2>/dev/null
 sh -c 'ulimit -f 1 && dd if=/dev/zero of=block bs=512 count=4' 2>/dev/null || :
 (
-    ulimit -f $((8192 / $(wc -c <block)))
+    ulimit -f $(($(wc -c <one.db) / $(wc -c <block)))
     exec "$TENSORC" -O tune --threads=1 --trials=30 --db=full.db -c k.tensor -o full.o
 ) 2>full.err
 is "$?" 0 "a search whose database has no room for its results" || diag_file full.err
