@@ -152,6 +152,7 @@ static LLVMValueRef spread_mask(Code *code, LLVMValueRef mask, int lanes, int st
     return emit_shuffle(code, mask, LLVMConstNull(LLVMTypeOf(mask)), indices, padded);
 }
 
+/* Another thread may store between the lanes: to LLVM such elements have no value, and they are dropped. */
 static LLVMValueRef load_strided(Code *code, const MemoryAccess *access, int stride) {
     int span = stride * (access->lanes - 1) + 1, padded = padded_lanes(access->lanes), indices[padded];
     LLVMValueRef address = address_of(code, access), row;

@@ -90,7 +90,9 @@ static Expr *combine_lanes(Halves *halves, Op op, Expr *value) {
     return last == 0 ? first : expr_binary(arena, op, first, lane_of(halves, value, 1));
 }
 
-static int combine_across(const Kernel *kernel, StmtList *list, Stmt *const *statements, int count) {
+static int combine_across(const Kernel *kernel, const Map *shared, StmtList *list, Stmt *const *statements,
+                          int count) {
+    (void)shared;
     Arena *arena = kernel->arena;
     const Stmt *stmt = statements[0];
     Lane first;

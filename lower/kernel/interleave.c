@@ -2,8 +2,8 @@
  * vectors of lanes (columns). Together their elements are contiguous: they are read or stored as such, and shuffled.
  *
  * Works on runs of statements that are only stores. Reads x(b + k + lane * stride), for several k less than a stride
- * apart, are made once: everything from the first element to the last is inside the buffer. Stores for all k are made
- * together if nothing reads what they store. A vector of as many lanes as a register has is made of `stride` registers,
+ * apart, are made once: everything from the first element to the last is inside the buffer. Where iterations of a
+ * parallel loop may write elements between them, all k are read or none are. Stores for all k are made together if nothing reads what they store. A vector of as many lanes as a register has is made of `stride` registers,
  * interleaved by each prime factor of the stride in turn. Needs unrolled loops.
  */
 #include "lang/program.h"
@@ -38,6 +38,7 @@ typedef struct Found {
 typedef struct Row {
     const Kernel *kernel;
     Arena *arena;
+    const Map *shared; /* tensors that other iterations may write */
     Stmt *const *statements;
     int count;
     int first;     /* the first statement that reads a column */
@@ -473,7 +474,8 @@ static int make_columns(Row *row, Found *const *reads, int count) {
     columns->reads = reads;
     columns->count = taken;
     bool fits = !row->steps || row->held + columns->stride <= row->kernel->target->vector_registers;
-    bool together = fits && pays(row->kernel, columns, members);
+    bool gaps = members < columns->stride && address_map_get(row->shared, columns->tensor);
+    bool together = fits && !gaps && pays(row->kernel, columns, members);
     row->held += together ? columns->stride : 0;
     for (int i = 0; i < taken && together; i++)
         reads[i]->group = columns;
@@ -636,8 +638,9 @@ static bool is_in_row(const Stmt *stmt) {
     return stmt->kind == STMT_STORE || stmt->kind == STMT_TOGETHER || stmt->kind == STMT_STEP;
 }
 
-static int interleave_row(const Kernel *kernel, StmtList *list, Stmt *const *statements, int count) {
-    Row row = {.kernel = kernel, .arena = kernel->arena, .statements = statements};
+static int interleave_row(const Kernel *kernel, const Map *shared, StmtList *list, Stmt *const *statements,
+                          int count) {
+    Row row = {.kernel = kernel, .arena = kernel->arena, .shared = shared, .statements = statements};
     row.columns = (ReadMapping){.arena = kernel->arena, .replace = expr_over_reads};
     while (row.count < count && is_in_row(statements[row.count]))
         row.count++;

@@ -150,8 +150,13 @@ void pass_across(Kernel *kernel);
 void pass_interleave(Kernel *kernel);
 void pass_offsets(Kernel *kernel);
 
-/* Appends the replacement of the first statements, and returns how many it replaces; 0: none. */
-typedef int ReplaceStatements(const Kernel *kernel, StmtList *list, Stmt *const *statements, int count);
+/* Tensors that a parallel loop stores to and that are not allocated inside it, each as a key: what no statement there
+ * reads must not be loaded either, as another iteration may write it. */
+Map stored_in_parallel(Arena *arena, const Stmt *loop);
+/* Appends the replacement of the first statements, and returns how many it replaces; 0: none. They are in a parallel
+ * loop that stores to the shared tensors. */
+typedef int ReplaceStatements(const Kernel *kernel, const Map *shared, StmtList *list, Stmt *const *statements,
+                              int count);
 void replace_statements(Kernel *kernel, ReplaceStatements *replace);
 /* Vectors that several statements have in common, in a register buffer; each is stored once. */
 typedef struct Vectors {

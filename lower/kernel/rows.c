@@ -2,7 +2,8 @@
  * lane's element to the last one's, and a shuffle.
  *
  * Examples are quotients and remainders of a row of lanes by a constant, if the row begins at a multiple of it: two
- * neighbours that read the same byte, or the pairs and triples of a fused loop. Needs unrolled loops.
+ * neighbours that read the same byte, or the pairs and triples of a fused loop. Elements of the row that no lane reads
+ * are not written by other iterations of a parallel loop. Needs unrolled loops.
  */
 #include "lang/value.h"
 #include "lower/kernel/passes.h"
@@ -105,7 +106,27 @@ static Expr *read_at(Arena *arena, const Expr *like, Expr *first, int lanes) {
     return read;
 }
 
+/* Reads of one parallel loop, or outside of all. */
+typedef struct Rows {
+    ReadMapping mapping;
+    Map shared; /* tensors that other iterations may write */
+} Rows;
+
+/* Whether a row has elements that no lane reads. */
+static bool has_gaps(const int64_t *offsets, int lanes, int64_t first, int64_t last) {
+    bool read[SHUFFLED_STRIDE * lanes];
+    int found = 0;
+    for (int i = 0; i <= last - first; i++)
+        read[i] = false;
+    for (int i = 0; i < lanes; i++) {
+        found += !read[offsets[i] - first];
+        read[offsets[i] - first] = true;
+    }
+    return found <= last - first;
+}
+
 static Expr *replace_read(ReadMapping *mapping, Expr *e) {
+    const Rows *rows = (const Rows *)mapping; /* whose first member it is */
     Arena *arena = mapping->arena;
     int64_t offsets[e->lanes], first = INT64_MAX, last = INT64_MIN;
     int pattern[e->lanes];
@@ -118,7 +139,8 @@ static Expr *replace_read(ReadMapping *mapping, Expr *e) {
         first = offsets[i] < first ? offsets[i] : first;
         last = offsets[i] > last ? offsets[i] : last;
     }
-    if (last - first >= SHUFFLED_STRIDE * e->lanes)
+    if (last - first >= SHUFFLED_STRIDE * e->lanes ||
+        (address_map_get(&rows->shared, e->tensor) && has_gaps(offsets, e->lanes, first, last)))
         return e;
     base = expr_binary(arena, OP_ADD, base, expr_int(arena, first));
     if (first == last)
@@ -134,8 +156,18 @@ static Expr *rewrite(Arena *arena, Expr *e, void *context) {
     return expr_map_reads(context, e);
 }
 
+static Stmt *rows_of(Arena *arena, Stmt *stmt, void *context) {
+    Rows inside = {.mapping = {.arena = arena, .replace = replace_read}};
+    stmt = stmt_over_exprs(arena, stmt, rewrite, context);
+    if (stmt->kind == STMT_FOR && stmt->loop == LOOP_PARALLEL) {
+        inside.shared = stored_in_parallel(arena, stmt);
+        context = &inside;
+    }
+    return stmt_map_bodies(arena, stmt, rows_of, context);
+}
+
 void pass_rows(Kernel *kernel) {
-    ReadMapping mapping = {.arena = kernel->arena, .replace = replace_read};
+    Rows rows = {.mapping = {.arena = kernel->arena, .replace = replace_read}};
     if (kernel->lanes_apart)
-        kernel->body = stmt_map_exprs(kernel->arena, kernel->body, rewrite, &mapping);
+        kernel->body = rows_of(kernel->arena, kernel->body, &rows);
 }

@@ -152,7 +152,9 @@ static Stmt *transposed(Arena *arena, Stmt *const *statements) {
 
 /* --- the pass ----------------------------------------------------------------------------------------------------- */
 
-static int transpose_block(const Kernel *kernel, StmtList *list, Stmt *const *statements, int count) {
+static int transpose_block(const Kernel *kernel, const Map *shared, StmtList *list, Stmt *const *statements,
+                           int count) {
+    (void)shared;
     if (!is_block(kernel, statements, count))
         return 0;
     stmts_add(kernel->arena, list, transposed(kernel->arena, statements));

@@ -1,28 +1,48 @@
-/* vectors.c - what passes over unrolled statements share: replacing runs of statements, and keeping vectors that
- * several statements have in common in registers.
+/* vectors.c - what passes over unrolled statements share: replacing runs of statements, which tensors iterations share,
+ * and keeping vectors that several statements have in common in registers.
  */
 #include "lower/kernel/passes.h"
 
-static StmtList replaced(const Kernel *kernel, ReplaceStatements *replace, Stmt *const *body, int count);
-
-static Stmt *replaced_inside(const Kernel *kernel, ReplaceStatements *replace, Stmt *stmt) {
-    if (!stmt->count && !stmt->otherwise_count)
-        return stmt;
-    StmtList body = replaced(kernel, replace, stmt->body, stmt->count);
-    StmtList otherwise = replaced(kernel, replace, stmt->otherwise, stmt->otherwise_count);
-    return stmt_with_bodies(kernel->arena, stmt, body, otherwise);
+Map stored_in_parallel(Arena *arena, const Stmt *loop) {
+    Map stored = {0};
+    EACH_STMT(s, loop)
+        if (s->kind == STMT_STORE)
+            address_map_set(arena, &stored, s->tensor, (void *)s->tensor);
+    EACH_STMT(s, loop)
+        if (s->kind == STMT_ALLOCATE)
+            address_map_set(arena, &stored, s->tensor, NULL);
+    return stored;
 }
 
-static StmtList replaced(const Kernel *kernel, ReplaceStatements *replace, Stmt *const *body, int count) {
+typedef struct Replacing {
+    const Kernel *kernel;
+    ReplaceStatements *replace;
+    Map shared;
+} Replacing;
+
+static StmtList replaced(const Replacing *around, Stmt *const *body, int count);
+
+static Stmt *replaced_inside(const Replacing *around, Stmt *stmt) {
+    Replacing inside = *around;
+    if (!stmt->count && !stmt->otherwise_count)
+        return stmt;
+    if (stmt->kind == STMT_FOR && stmt->loop == LOOP_PARALLEL)
+        inside.shared = stored_in_parallel(around->kernel->arena, stmt);
+    StmtList body = replaced(&inside, stmt->body, stmt->count);
+    StmtList otherwise = replaced(&inside, stmt->otherwise, stmt->otherwise_count);
+    return stmt_with_bodies(around->kernel->arena, stmt, body, otherwise);
+}
+
+static StmtList replaced(const Replacing *around, Stmt *const *body, int count) {
     StmtList list = stmts_of(body, 0);
     for (int i = 0, done; i < count; i += done ? done : 1)
-        if (!(done = replace(kernel, &list, body + i, count - i)))
-            stmts_add_next(kernel->arena, &list, body, i, replaced_inside(kernel, replace, body[i]));
+        if (!(done = around->replace(around->kernel, &around->shared, &list, body + i, count - i)))
+            stmts_add_next(around->kernel->arena, &list, body, i, replaced_inside(around, body[i]));
     return list;
 }
 
 void replace_statements(Kernel *kernel, ReplaceStatements *replace) {
-    kernel->body = replaced_inside(kernel, replace, kernel->body);
+    kernel->body = replaced_inside(&(Replacing){.kernel = kernel, .replace = replace}, kernel->body);
 }
 
 Vectors vectors_new(Arena *arena, const char *name, ElementType type, Loc loc) {
