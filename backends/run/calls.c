@@ -13,6 +13,7 @@ static const double still_part = 0.95;     /* of the wall clock: with less the p
 static const double gang_part = 0.9;       /* the same of several threads, which wait for each other */
 static const double switch_seconds = 2e-5; /* what a switch costs the thread that comes back, mostly by its caches */
 static const double switched_part = 0.02;  /* of a call: so much by switches does not matter */
+static const double least_seconds = 1e-9;  /* of a call: its processor time may read as less */
 
 double reading_seconds(const Reading *reading) {
     bool by_itself = reading->waits > 0 && reading->switches == 0;
@@ -165,7 +166,9 @@ CallTimes calls_times(const Calls *calls) {
     for (int i = 0; i < times->count; i++)
         squares += (times->items[i] - mean) * (times->items[i] - mean);
     double deviation = times->count > 1 ? squares / (times->count - 1) : 0;
-    return (CallTimes){typical_seconds(calls, times), times->items[0], mean > 0 ? sqrt(deviation) / mean : 0};
+    return (CallTimes){.seconds = fmax(typical_seconds(calls, times), least_seconds),
+                       .least = fmax(times->items[0], least_seconds),
+                       .spread = mean > 0 ? sqrt(deviation) / mean : 0};
 }
 
 Disturbance calls_disturbance(const Calls *calls) {

@@ -59,7 +59,8 @@ void calls_add(Calls *calls, CallSeen seen, int64_t group);
 bool calls_go_on(const Calls *calls);
 /* Whether it takes a closer look to tell what disturbs the calls. */
 bool calls_need_examining(const Calls *calls);
-/* Of all undisturbed calls, or of all when none is: their lower quartile, least and coefficient of variation. */
+/* Of all undisturbed calls, or of all when none is: their lower quartile, least and coefficient of variation. No call
+ * takes less than a nanosecond. */
 typedef struct CallTimes {
     double seconds, least, spread;
 } CallTimes;

@@ -141,8 +141,9 @@ void watch_spread(bool apart) {
     static cpu_set_t allowed;
     static bool spread;
     int threads = omp_get_max_threads();
-    if (apart == spread || (apart && processor_count() < threads) ||
-        (apart && sched_getaffinity(0, sizeof allowed, &allowed)))
+    if (apart == spread)
+        return;
+    if (apart && (processor_count() < threads || sched_getaffinity(0, sizeof allowed, &allowed)))
         return;
     spread = apart;
 #pragma omp parallel

@@ -26,7 +26,6 @@ enum { MOST_THREADS = 16384 };           /* OpenMP starts so many without crashi
 enum { HOPELESS = 4 };                   /* times slower than wanted: needs no call to warm it */
 static const double slow_seconds = 0.01; /* longer calls need none either */
 /* On a busy machine all threads have the processors at once for about a slice; how long they wait for that. */
-static const double least_seconds = 1e-9; /* of a call: its processor time may read as less */
 static const double slice_seconds = 1e-3, gather_seconds = 0.05;
 
 typedef struct Buffer {
@@ -255,32 +254,15 @@ static void repeat(Calls *calls, const WatchedCall *call, double warm) {
     watch_spread(false);
 }
 
-/* Disturbances, repeats, seconds, least and spread. */
-static void put_times(const Calls *calls, double steal, Wire *answer) {
-    CallTimes times = calls_times(calls);
-    Disturbance disturbance = calls_disturbance(calls);
+static void put_times(Wire *answer, Disturbance disturbance, int repeats, CallTimes times) {
     wire_put_integer(answer, disturbance.switches);
     wire_put_integer(answer, disturbance.undisturbed);
     wire_put_real(answer, disturbance.processor_part);
-    wire_put_real(answer, steal);
-    wire_put_integer(answer, calls->times.count);
-    times.least = fmax(times.least, least_seconds);
-    times.seconds = fmax(times.seconds, times.least);
+    wire_put_real(answer, disturbance.steal);
+    wire_put_integer(answer, repeats);
     wire_put_real(answer, times.seconds);
     wire_put_real(answer, times.least);
     wire_put_real(answer, times.spread);
-}
-
-/* Of a call that gave another status than 0. */
-static void put_no_times(Wire *answer) {
-    wire_put_integer(answer, 0);
-    wire_put_integer(answer, 0);
-    wire_put_real(answer, 0);
-    wire_put_real(answer, 0);
-    wire_put_integer(answer, 0);
-    wire_put_real(answer, 0);
-    wire_put_real(answer, 0);
-    wire_put_real(answer, 0);
 }
 
 static void begin_answer(const Job *job, Outcome outcome, Wire *answer) {
@@ -343,7 +325,9 @@ static void time_entry(Arena *arena, const Job *job, const WatchedCall *call, Ca
     if (job->max_repeats > 0)
         repeat(&calls, call, first);
     double passed = (monotonic_seconds() - since) * processors;
-    put_times(&calls, passed > 0 ? fmax(watch_stolen(&processors) - stolen, 0) / passed : 0, answer);
+    Disturbance disturbance = calls_disturbance(&calls);
+    disturbance.steal = passed > 0 ? fmax(watch_stolen(&processors) - stolen, 0) / passed : 0;
+    put_times(answer, disturbance, calls.times.count, calls_times(&calls));
 }
 
 static void run_entry(Arena *arena, const Job *job, Entry entry, Wire *request, Wire *answer) {
@@ -353,8 +337,8 @@ static void run_entry(Arena *arena, const Job *job, Entry entry, Wire *request, 
     begin_answer(job, OUTCOME_OK, answer);
     wire_put_integer(answer, status);
     put_results(request, job, answer);
-    if (status)
-        put_no_times(answer);
+    if (status) /* it did nothing */
+        put_times(answer, (Disturbance){0}, 0, (CallTimes){0});
     else
         time_entry(arena, job, &call, seen, answer);
 }

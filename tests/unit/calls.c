@@ -35,6 +35,9 @@ static void test_quiet(Arena *arena) {
     ok(calls_times(&calls).seconds == millisecond && d.undisturbed == 6 && d.switches == 0 && d.processor_part == 1,
        "none of them is disturbed");
     calls = calls_for(arena, 1, 0);
+    calls_add(&calls, call_of(millisecond, 0, 1), 1);
+    ok(calls_times(&calls).seconds > 0 && calls_times(&calls).least > 0, "a call takes some time, whatever clocks say");
+    calls = calls_for(arena, 1, 0);
     calls.limits.steady = 0;
     is_int(add_all(&calls, call_of(millisecond, millisecond, 0)), 25, "without that they fill their time");
     calls = calls_for(arena, 1, 0);
