@@ -39,6 +39,10 @@ bool task_program_fits(const char *key, const char *program);
 /* Reads such a text back as a schedule in the program's names; NULL when it cannot be read. Does not check legality. */
 Schedule *task_schedule(Arena *arena, const Task *task, const Target *target, const char *text);
 
+/* Schedules of parts of a program, each in the names of the whole, as one of the whole. Where a name that one gives is
+ * taken, it gets an ending. What inlines comes first, each stage once. Does not check legality. */
+Schedule *schedules_join(Arena *arena, const Program *whole, const Target *target, Schedule *const *parts, int count);
+
 /* --- the database: SQLite, one file, safe under kill -9 and many processes --- */
 
 typedef struct Database Database;

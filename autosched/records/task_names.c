@@ -1,4 +1,4 @@
-/* task_names.c - schedules between a program's names and the canonical ones, and as text. */
+/* task_names.c - schedules between a program's names and the canonical ones, put together, and as text. */
 #include "autosched/records/records.h"
 #include "parser/ast.h"
 
@@ -76,22 +76,39 @@ static const char *rename_name(Arena *arena, const Task *task, const char *name,
 
 typedef struct Renaming {
     Arena *arena;
-    const Task *task;
+    const Program *program; /* whose names are taken */
+    const Task *task;       /* NULL: all but local names stay */
     bool canonical;
+    LIST(const char *) taken;  /* by schedules before */
     LIST(const char *) locals; /* results so far, as the schedule has them */
     LIST(const char *) fresh;  /* and their new names */
 } Renaming;
 
-static bool is_taken(const Program *program, const char *name) {
-    for (int t = 0; t < program->tensor_count; t++)
-        if (strcmp(program->tensors[t]->name, name) == 0)
+static bool names_index(const Stage *stage, const char *name) {
+    for (int a = 0; a < stage->axis_count; a++)
+        if (strcmp(stage->axes[a]->name, name) == 0)
+            return true;
+    for (int r = 0; r < stage->reduction_count; r++)
+        if (strcmp(stage->reductions[r]->name, name) == 0)
             return true;
     return false;
 }
 
+static bool is_taken(const Renaming *renaming, const char *name) {
+    const Program *program = renaming->program;
+    bool taken = false;
+    for (int t = 0; t < program->tensor_count && !taken; t++)
+        taken = strcmp(program->tensors[t]->name, name) == 0;
+    for (int s = 0; s < program->stage_count && !renaming->task && !taken; s++)
+        taken = names_index(program->stages[s], name);
+    for (int t = 0; t < renaming->taken.count && !taken; t++)
+        taken = strcmp(renaming->taken.items[t], name) == 0;
+    return taken;
+}
+
 static const char *rename_result(Renaming *renaming, const char *name) {
     const char *fresh = name;
-    while (!renaming->canonical && is_taken(renaming->task->program, fresh))
+    while (!renaming->canonical && is_taken(renaming, fresh))
         fresh = arena_printf(renaming->arena, "%s_", fresh);
     list_push(renaming->arena, &renaming->locals, name);
     list_push(renaming->arena, &renaming->fresh, fresh);
@@ -104,7 +121,7 @@ static const char *rename_use(Renaming *renaming, const char *name) {
         if (rest)
             return arena_printf(renaming->arena, "%s%s", renaming->fresh.items[l], rest);
     }
-    return rename_name(renaming->arena, renaming->task, name, renaming->canonical);
+    return renaming->task ? rename_name(renaming->arena, renaming->task, name, renaming->canonical) : name;
 }
 
 /* Whether an argument names a loop or stage: with a key only at= does, without one the row tells. */
@@ -124,23 +141,73 @@ static PrimArg rename_arg(Renaming *renaming, const Prim *prim, int index) {
     return renamed;
 }
 
+static Prim rename_prim(Renaming *renaming, const Prim *prim) {
+    Prim renamed = *prim;
+    renamed.args = ARENA_ARRAY(renaming->arena, PrimArg, prim->arg_count + 1);
+    for (int a = 0; a < prim->arg_count; a++)
+        renamed.args[a] = rename_arg(renaming, prim, a);
+    renamed.results = ARENA_ARRAY(renaming->arena, const char *, prim->result_count + 1);
+    for (int r = 0; r < prim->result_count; r++)
+        renamed.results[r] = rename_result(renaming, prim->results[r]);
+    return renamed;
+}
+
 static Schedule *rename_schedule(Arena *arena, const Task *task, const Schedule *schedule, bool canonical) {
-    Renaming renaming = {.arena = arena, .task = task, .canonical = canonical};
+    Renaming renaming = {.arena = arena, .program = task->program, .task = task, .canonical = canonical};
     Schedule *renamed = ARENA_NEW(arena, Schedule);
     *renamed = *schedule;
     renamed->prims = ARENA_ARRAY(arena, Prim, schedule->count + 1);
-    for (int p = 0; p < schedule->count; p++) {
-        Prim *prim = &renamed->prims[p];
-        *prim = schedule->prims[p];
-        prim->args = ARENA_ARRAY(arena, PrimArg, prim->arg_count + 1);
-        for (int a = 0; a < prim->arg_count; a++)
-            prim->args[a] = rename_arg(&renaming, &schedule->prims[p], a);
-        prim->results = ARENA_ARRAY(arena, const char *, prim->result_count + 1);
-        for (int r = 0; r < prim->result_count; r++)
-            prim->results[r] = rename_result(&renaming, schedule->prims[p].results[r]);
-    }
+    for (int p = 0; p < schedule->count; p++)
+        renamed->prims[p] = rename_prim(&renaming, &schedule->prims[p]);
     return renamed;
 }
+
+/* --- schedules of parts --- */
+
+static bool has_inline(const Schedule *schedule, const char *stage) {
+    for (int p = 0; p < schedule->count; p++)
+        if (schedule->prims[p].op == PRIM_INLINE && strcmp(schedule->prims[p].args[0].name, stage) == 0)
+            return true;
+    return false;
+}
+
+/* The number of a schedule's first statements that inline. */
+static int first_inlines(const Schedule *schedule) {
+    int count = 0;
+    while (count < schedule->count && schedule->prims[count].op == PRIM_INLINE)
+        count++;
+    return count;
+}
+
+static void join_rest(Arena *arena, Renaming *names, const Schedule *part, Schedule *joined) {
+    for (int p = first_inlines(part); p < part->count; p++) {
+        const Prim *prim = &part->prims[p];
+        if (prim->op != PRIM_INLINE || !has_inline(joined, prim->args[0].name))
+            joined->prims[joined->count++] = rename_prim(names, prim);
+    }
+    for (int l = 0; l < names->fresh.count; l++)
+        list_push(arena, &names->taken, names->fresh.items[l]);
+    names->fresh.count = names->locals.count = 0;
+}
+
+Schedule *schedules_join(Arena *arena, const Program *whole, const Target *target, Schedule *const *parts, int count) {
+    Renaming names = {.arena = arena, .program = whole};
+    Schedule *joined = ARENA_NEW(arena, Schedule);
+    int all = 0;
+    for (int i = 0; i < count; i++)
+        all += parts[i]->count;
+    *joined = (Schedule){.subject = whole->name, .target = target->family->name};
+    joined->prims = ARENA_ARRAY(arena, Prim, all + 1);
+    for (int i = 0; i < count; i++)
+        for (int p = 0; p < first_inlines(parts[i]); p++)
+            if (!has_inline(joined, parts[i]->prims[p].args[0].name))
+                joined->prims[joined->count++] = parts[i]->prims[p];
+    for (int i = 0; i < count; i++)
+        join_rest(arena, &names, parts[i], joined);
+    return joined;
+}
+
+/* --- as text --- */
 
 const char *task_text(Arena *arena, const Task *task, const Schedule *schedule) {
     Text text = {.arena = arena};

@@ -134,6 +134,10 @@ enum { SIZE_VERSIONS = 2 };
 /* Returns their number. At run time the first version that applies is taken. */
 int program_size_versions(const Program *program, SizeVersion versions[SIZE_VERSIONS]);
 
+/* The parts of the program that can be searched by themselves (task_program.c), in the order in which they run. 1, with
+ * *parts not set: the program is one. The space has no user's block. */
+int space_tasks(Space *space, Program ***parts);
+
 /* --- points --- */
 
 void point_start(const Space *space, int *point); /* the fixed heuristics */

@@ -1,0 +1,219 @@
+/* tasks.c - the tasks of a program: what they compute one after another is what the whole computes, equal ones have one
+ * hash, and their schedules together are one of the whole.
+ */
+#include "autosched/autosched.h"
+#include "lang/value.h"
+#include "sema/interpreter.h"
+#include "tests/tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of tests/unit/schedules.h, whose random numbers are others. */
+Program *program_of_text(Arena *arena, const char *text, const struct Binding *bindings, int count);
+
+/* A program and how many tasks it has. 1: it is not cut. */
+static const struct {
+    const char *what, *text;
+    int tasks;
+} programs[] = {
+    {"one product", "def f(float(24, 24) x, float(24, 24) a) -> (y) { y(i, j) +=! x(i, r_k) * a(r_k, j) }", 1},
+    {"two products with an inlined stage between",
+     "def f(float(24, 24) x, const float(24, 24) a, const float(24, 24) b) -> (y) {\n"
+     "t(i, j) +=! x(i, r_k) * a(r_k, j)  u(i, j) = max(t(i, j), 0.0)  y(i, j) +=! u(i, r_k) * b(r_k, j) }",
+     2},
+    {"a stage that two tasks inline",
+     "def f(float(24, 24) x, float(24, 24) a) -> (y, z) {\n"
+     "s(i, j) = x(j, i)  y(i, j) +=! s(i, r_k) * a(r_k, j)  z(i, j) +=! s(r_k, i) * a(r_k, j) }",
+     2},
+    {"an output that is read again",
+     "def f(int32(24, 24) x, int32(24, 24) a) -> (y, z) {\n"
+     "y(i, j) +=! x(i, r_k) * a(r_k, j)  z(i, j) +=! y(i, r_k) * a(r_k, j) }",
+     2},
+    {"a sum into what the buffer held",
+     "def f(int32(24, 24) x, int32(24, 24) a) -> (y, z) {\n"
+     "z(i, j) +=! x(i, r_k) * a(r_k, j)  y(i, j) += z(i, r_k) * a(r_k, j) }",
+     2},
+    {"a scalar that one of them uses",
+     "def f(int32(24, 24) x, int32(24, 24) a, int32 n) -> (y) {\n"
+     "t(i, j) +=! x(i, r_k) * a(r_k, j)  y(i, j) +=! t(i, r_k) * a(r_k, j) * n }",
+     2},
+    {"an index that is checked, an argument",
+     "def f(int32(24, 24) x, int32(24) p, int32(24, 24) a) -> (y) {\n"
+     "t(i, j) +=! x(p(i), r_k) * a(r_k, j)  y(i, j) +=! t(i, r_k) * a(r_k, j) }",
+     2},
+    {"an index that another task computes",
+     "def f(int32(24, 24) x, int32(24, 24) a) -> (y) {\n"
+     "t(i) max=! x(i, r_k) % 2  u(i, j) +=! a(t(r_k), j) * x(i, r_k)  y(i, j) +=! u(i, r_k) * a(r_k, j) }",
+     3},
+    {"a pipeline and a product of it",
+     "def f(float(130, 130) x, float(128, 128) a) -> (y) {\n"
+     "s(i, j) = x(i, j) + x(i+1, j) + x(i+2, j) where i in 0:128, j in 0:130\n"
+     "t(i, j) = s(i, j) + s(i, j+1) * s(i, j+2) where i in 0:128, j in 0:128  y(i, j) +=! t(i, r_k) * a(r_k, j) }",
+     2},
+    {"a scan", "def f(int32(24, 24) x, int32(24, 24) a) -> (y) {\n"
+               "t(i, j) +=! x(i, r_k) * a(r_k, j)  scan i { y(i, j) = (y(i-1, j) else 0) + t(i, j) } }",
+     1},
+};
+enum { PROGRAMS = sizeof programs / sizeof *programs };
+
+/* --- what they compute --- */
+
+typedef struct Data {
+    Arena *arena;
+    LIST(const char *) names;
+    LIST(void *) contents;
+} Data;
+
+static int64_t bytes_of(const Tensor *tensor) {
+    return tensor_elements(tensor) * element_info[tensor->type].bytes;
+}
+
+/* The contents of the tensor or scalar with this name: small numbers at first. */
+static void *data_of(Data *data, const char *name, ElementType type, int64_t count) {
+    for (int i = 0; i < data->names.count; i++)
+        if (!strcmp(data->names.items[i], name))
+            return data->contents.items[i];
+    void *made = arena_alloc(data->arena, (size_t)(count + 1) * 8);
+    fill_random(type, made, count, (uint64_t)data->names.count, 0, 5);
+    list_push(data->arena, &data->names, name);
+    list_push(data->arena, &data->contents, made);
+    return made;
+}
+
+/* Computes all outputs from the arguments' contents. False: a check fails. */
+static bool compute(Data *data, const Program *program) {
+    void **arguments = ARENA_ARRAY(data->arena, void *, program->argument_count + 1);
+    for (int a = 0; a < program->argument_count; a++) {
+        const Argument *argument = &program->arguments[a];
+        arguments[a] = argument->tensor ? data_of(data, argument->tensor->name, argument->tensor->type,
+                                                  tensor_elements(argument->tensor))
+                                        : data_of(data, argument->scalar->name, argument->scalar->type, 1);
+    }
+    int status = 0;
+    const char *why = "";
+    int64_t none = 0;
+    Interpreter *interpreter = interpreter_new(program, &none, arguments, &status, &why);
+    if (!interpreter)
+        return false;
+    void **made = ARENA_ARRAY(data->arena, void *, program->argument_count + 1);
+    for (int a = 0; a < program->argument_count; a++) {
+        const Tensor *tensor = program->arguments[a].tensor;
+        if (!tensor || tensor->role != ROLE_OUTPUT)
+            continue;
+        made[a] = arena_alloc(data->arena, (size_t)bytes_of(tensor));
+        interpreter_tensor(interpreter, tensor, made[a]);
+    }
+    interpreter_free(interpreter);
+    for (int a = 0; a < program->argument_count; a++)
+        if (made[a])
+            memcpy(arguments[a], made[a], (size_t)bytes_of(program->arguments[a].tensor));
+    return true;
+}
+
+/* Arguments begin with the same contents in the same order. */
+static Data begin_data(Arena *arena, const Program *whole) {
+    Data data = {.arena = arena};
+    for (int a = 0; a < whole->argument_count; a++) {
+        const Argument *argument = &whole->arguments[a];
+        if (argument->tensor)
+            data_of(&data, argument->tensor->name, argument->tensor->type, tensor_elements(argument->tensor));
+        else
+            data_of(&data, argument->scalar->name, argument->scalar->type, 1);
+    }
+    return data;
+}
+
+static int different_outputs(Data *a, Data *b, const Program *whole) {
+    int different = 0;
+    for (int i = 0; i < whole->argument_count; i++) {
+        const Tensor *tensor = whole->arguments[i].tensor;
+        if (tensor && tensor->role == ROLE_OUTPUT)
+            different += memcmp(data_of(a, tensor->name, tensor->type, 0), data_of(b, tensor->name, tensor->type, 0),
+                                (size_t)bytes_of(tensor)) != 0;
+    }
+    return different;
+}
+
+static void test_values(Arena *arena, int number, const Target *target) {
+    const Program *whole = program_of_text(arena, programs[number].text, NULL, 0);
+    Space *space = space_new(arena, whole, target, NULL);
+    Program **parts = NULL;
+    int count = space_tasks(space, &parts);
+    is_int(count, programs[number].tasks, "%s: so many tasks", programs[number].what);
+    if (count <= 1)
+        return;
+    Data one = begin_data(arena, whole), all = begin_data(arena, whole);
+    bool good = compute(&one, whole);
+    for (int p = 0; p < count; p++)
+        good = good && compute(&all, parts[p]);
+    ok(good && different_outputs(&one, &all, whole) == 0, "%s: the tasks compute what the whole does",
+       programs[number].what);
+}
+
+/* --- their schedules --- */
+
+/* The defaults of the tasks together are legal in the whole, where no name is given twice. */
+static void test_joined(Arena *arena, int number, const Target *target) {
+    const Program *whole = program_of_text(arena, programs[number].text, NULL, 0);
+    Program **parts = NULL;
+    int count = space_tasks(space_new(arena, whole, target, NULL), &parts), statements = 0;
+    if (count <= 1)
+        return;
+    Schedule **schedules = ARENA_ARRAY(arena, Schedule *, count);
+    for (int p = 0; p < count; p++) {
+        schedules[p] = autosched_default(arena, parts[p], target, NULL, EFFORT_ROUGH, 0);
+        statements += schedules[p]->count;
+    }
+    Schedule *joined = schedules_join(arena, whole, target, schedules, count);
+    NestError error = {0};
+    bool legal = nest_build(arena, whole, joined, NULL, target, &error) != NULL;
+    ok(legal && joined->count > 0 && joined->count <= statements, "%s: %d statements are legal together%s%s",
+       programs[number].what, joined->count, error.rule ? ": " : "", error.rule ? error.rule : "");
+}
+
+/* --- equal ones --- */
+
+static void test_equal(Arena *arena, const Target *target) {
+    const char *text = "def f(float(64, 64) x, float(64, 64) a, float(64, 64) b, float(32, 64) c) -> (y) {\n"
+                       "t(i, j) +=! x(i, r_k) * a(r_k, j)  u(i, j) +=! t(i, r_k) * b(r_k, j)\n"
+                       "y(i, j) +=! c(i, r_k) * u(r_k, j) }";
+    Program **parts = NULL;
+    int count = space_tasks(space_new(arena, program_of_text(arena, text, NULL, 0), target, NULL), &parts);
+    is_int(count, 3, "three products");
+    if (count != 3)
+        return;
+    ok(!strcmp(task_hash(arena, parts[0]), task_hash(arena, parts[1])), "equal products are one task");
+    ok(strcmp(task_hash(arena, parts[1]), task_hash(arena, parts[2])), "another size is another task");
+    const char *alone = "def g(float(64, 64) p, float(64, 64) q) -> (r) { r(i, j) +=! p(i, r_k) * q(r_k, j) }";
+    ok(!strcmp(task_hash(arena, parts[0]), task_hash(arena, program_of_text(arena, alone, NULL, 0))),
+       "and it is that of a function of its own");
+}
+
+/* A constant that two tasks read is rearranged in each call: for one task it would be ahead of time. */
+static void test_constants(Arena *arena, const Target *target) {
+    const char *text = "def f(float(64, 64) x, const float(64, 64) a, const float(64, 64) b) -> (y) {\n"
+                       "t(i, j) +=! x(i, r_k) * a(r_k, j)  u(i, j) +=! t(i, r_k) * a(r_k, j)\n"
+                       "y(i, j) +=! u(i, r_k) * b(r_k, j) }";
+    Program **parts = NULL;
+    int count = space_tasks(space_new(arena, program_of_text(arena, text, NULL, 0), target, NULL), &parts);
+    int constants[3] = {0};
+    for (int p = 0; count == 3 && p < count; p++)
+        for (int a = 0; a < parts[p]->argument_count; a++)
+            constants[p] += parts[p]->arguments[a].tensor->constant;
+    ok(count == 3 && !constants[0] && !constants[1] && constants[2] == 1, "constants of one reader stay constant");
+}
+
+int main(void) {
+    Arena *arena = arena_new();
+    Target target = *target_find("x86-64-v4");
+    target.threads = 2;
+    for (int p = 0; p < PROGRAMS; p++) {
+        test_values(arena, p, &target);
+        test_joined(arena, p, &target);
+    }
+    test_equal(arena, &target);
+    test_constants(arena, &target);
+    arena_free(arena);
+    return done_testing();
+}
