@@ -271,3 +271,10 @@ Schedule *parse_schedule(Arena *arena, Sources *sources, uint32_t file, Diagnost
     parse(&parser, sources, file, START_SCHEDULE);
     return diag_error_count(diagnostics) == errors_before ? schedule : NULL;
 }
+
+Schedule *parse_schedule_text(Arena *arena, const char *text, size_t length) {
+    Sources sources = {.arena = arena};
+    Diagnostics *diagnostics = diag_new(arena, &sources, (DiagOptions){.silent = true});
+    int file = source_add(&sources, "<schedule>", text, length, true);
+    return parse_schedule(arena, &sources, (uint32_t)file, diagnostics);
+}

@@ -184,6 +184,8 @@ typedef struct AstFile {
 AstFile *parse_file(Arena *arena, Sources *sources, uint32_t file, Diagnostics *diagnostics);
 /* Parses the statements of a schedule block without the block: the form in records. NULL after errors. */
 Schedule *parse_schedule(Arena *arena, Sources *sources, uint32_t file, Diagnostics *diagnostics);
+/* The same of a text that no user wrote: nothing is said of errors. */
+Schedule *parse_schedule_text(Arena *arena, const char *text, size_t length);
 /* Prints the tree as source text that parses to the same tree: for -d p and the tests. */
 void ast_print(Text *text, const AstFile *file);
 void ast_print_expr(Text *text, const AstExpr *e);

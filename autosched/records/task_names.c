@@ -217,12 +217,8 @@ const char *task_text(Arena *arena, const Task *task, const Schedule *schedule) 
 }
 
 Schedule *task_schedule(Arena *arena, const Task *task, const Target *target, const char *text) {
-    Sources sources = {.arena = arena};
-    int file = source_add(&sources, "a record", text, strlen(text), false);
-    Diagnostics *diagnostics = diag_new(arena, &sources, (DiagOptions){.silent = true});
-    Schedule *schedule = parse_schedule(arena, &sources, (uint32_t)file, diagnostics);
-    bool failed = diag_finish(diagnostics) > 0;
-    if (!schedule || failed || schedule_hole_count(schedule) > 0)
+    Schedule *schedule = parse_schedule_text(arena, text, strlen(text));
+    if (!schedule || schedule_hole_count(schedule) > 0)
         return NULL;
     if (task->renames)
         schedule = rename_schedule(arena, task, schedule, false);

@@ -84,11 +84,8 @@ void sketch_write(Space *space, Sketch *sketch, const char *format, ...) {
 }
 
 void sketch_read(Space *space, Sketch *sketch) {
-    Sources sources = {.arena = space->arena};
-    int file = source_add(&sources, "a sketch", sketch->text.text, sketch->text.length, false);
-    Diagnostics *diagnostics = diag_new(space->arena, &sources, (DiagOptions){.silent = true});
-    const Schedule *read = parse_schedule(space->arena, &sources, (uint32_t)file, diagnostics);
-    ENSURE(diag_finish(diagnostics) == 0 && read);
+    const Schedule *read = parse_schedule_text(space->arena, sketch->text.text, sketch->text.length);
+    ENSURE(read);
     for (int p = 0; p < read->count; p++)
         list_push(space->arena, &sketch->prims, read->prims[p]);
     sketch->text = (Text){.arena = space->arena};

@@ -62,17 +62,9 @@ struct Builders {
     bool warm;
 };
 
-static Schedule *read_schedule(Arena *arena, const char *text) {
-    Sources sources = {.arena = arena};
-    Diagnostics *diagnostics = diag_new(arena, &sources, (DiagOptions){.silent = true});
-    int file = source_add(&sources, "<candidate>", text, strlen(text), true);
-    Schedule *schedule = parse_schedule(arena, &sources, (uint32_t)file, diagnostics);
-    return diag_error_count(diagnostics) ? NULL : schedule;
-}
-
 static char *build(Arena *arena, const Builders *pool, int64_t program, const char *text, LeftOut *left_out,
                    size_t *bytes, const char **why) {
-    Schedule *schedule = read_schedule(arena, text);
+    Schedule *schedule = parse_schedule_text(arena, text, strlen(text));
     NestError error = {0};
     *why = "the schedule does not parse";
     if (!schedule)
