@@ -80,7 +80,7 @@ static bool name_is_taken(Space *space, const char *name) {
 
 const char *space_local_name(Space *space, const Group *group, const char *base) {
     char *name = arena_printf(space->arena, "%s%s", group->prefix, base);
-    for (char *at = name; (at = strchr(at, '.')) != NULL;) /* of a stage of a call */
+    for (char *at = name; (at = strpbrk(at, ".[]")) != NULL;) /* of a stage of a call, or of one of several updates */
         *at = '_';
     while (name_is_taken(space, name))
         name = arena_printf(space->arena, "%s_", name);

@@ -62,6 +62,12 @@ typedef struct ProductCase {
 } ProductCase;
 ProductCase random_product(Arena *arena, Random *random, struct Binding *bindings);
 
+/* --- whole.c: programs of several stages, and points of their spaces --- */
+
+const char *random_whole(Arena *arena, Random *random, struct Binding *bindings);
+/* NULL: none of a few that are drawn is legal. */
+const Schedule *random_point(Arena *arena, const Program *program, const Target *target, Random *random);
+
 /* --- arrays.c --- */
 
 /* Makes the files that a text names, in the folder, which has to be known before processes are forked. */

@@ -3,8 +3,9 @@
 #include "tests/unit/random_program.h"
 #include <string.h>
 
-/* One case in so many is a product that an instruction may compute, one schedule in so many has holes. */
-enum { PRIMITIVES = 10, PRODUCT_EVERY = 15, PRODUCT = 5, HOLES_EVERY = 10 };
+/* One case in so many is a product that an instruction may compute, one is a program of stages that belong together; one
+ * schedule in so many has holes, one is a point of the space of schedules. */
+enum { PRIMITIVES = 10, PRODUCT_EVERY = 15, PRODUCT = 5, WHOLE_EVERY = 6, WHOLE = 4, HOLES_EVERY = 10, POINT_EVERY = 8, POINT = 3 };
 
 static uint64_t mix(uint64_t seed, uint64_t number) {
     uint64_t z = seed * 0x9e3779b97f4a7c15u + number * 0xd1342543de82ef95u + 0x632be59bd9b4e019u;
@@ -73,22 +74,30 @@ const char *make_case(Arena *arena, const FuzzOptions *options, uint64_t number,
     Text text = {.arena = arena};
     Checked checked;
     const char *why;
+    bool whole = number % WHOLE_EVERY == WHOLE, point = (whole && number % 5) || number % POINT_EVERY == POINT;
     uint64_t seed = (uint64_t)random_below(&random, INT64_MAX);
     ProductCase made = {0};
     if (number % PRODUCT_EVERY == PRODUCT)
         made = random_product(arena, &random, bindings);
+    else if (whole)
+        made.program = random_whole(arena, &random, bindings);
     else if (number % 4)
         made.program = random_program_of_all(arena, seed, &options->forms, bindings);
     else
         made.program = random_program(arena, seed, true, bindings);
     const char *target = made.target ? made.target : choose_target(&random);
-    int level = choose_level(&random);
+    if (point && !strcmp(target, "device"))
+        target = "x86-64";
+    int level = point ? 3 : choose_level(&random);
     if (!strcmp(target, "device") && level > 0)
         level = 3; /* no default schedule is made for it */
     text_add(&text, "%s%s", header(arena, options, number, &random, level, bindings, target), made.program);
     if (level < 3 || !read_text(arena, text.text, &checked, &why)) /* what is refused will be seen to be */
         return text.text;
     fuzz_step = "making a schedule";
-    schedule_print(&text, make_schedule(arena, &checked, &random, counters, made.schedule));
+    const Schedule *schedule = point ? random_point(arena, checked.program, checked.target, &random)
+                                     : make_schedule(arena, &checked, &random, counters, made.schedule);
+    if (schedule)
+        schedule_print(&text, schedule);
     return text.text;
 }

@@ -394,6 +394,15 @@ static void test_points(Arena *arena) {
     ok(changed > 150, "a mutation nearly always changes the point, and keeps it plausible (%d of 200)", changed);
 }
 
+/* Statements spell each name that a space makes. */
+static void test_local_names(Arena *arena) {
+    Target target = wide_target(1);
+    Space *space = space_new(arena, program_matmul(arena, TYPE_FLOAT, 16, 16, 16), &target, NULL);
+    const Group *group = space->groups.items[0];
+    is_text(space_local_name(space, group, "first.U_p"), "first_U_p", "a name after a stage of a call");
+    is_text(space_local_name(space, group, "T[12]_p"), "T_12__p", "and after one of several updates");
+}
+
 int main(void) {
     Arena *arena = arena_new();
     const Case cases[] = {
@@ -424,6 +433,7 @@ int main(void) {
         {"gather", program_embed(arena, 1000, 64, 8, 16)},
     };
     enum { CASE_COUNT = sizeof cases / sizeof *cases };
+    test_local_names(arena);
     test_points(arena);
     test_fused(arena);
     test_scattered(arena);
