@@ -17,18 +17,12 @@ enum { MANY_GENES = 32, FEW_READS = 6, MANY_STAGES = 16, MOST_PARTS = 32 };
 enum { MODEL_POINTS = 1000, MODEL_POINTS_MORE = 5000, ROUGH_POINTS = 160, GROUP_POINTS = 80, ROUGH_GROUP_POINTS = 32 };
 enum { OTHER_PART = 2, OTHER_RANDOM = 16 };
 
-static bool has_stage(const Group *group, const Stage *stage) {
-    for (int s = 0; s < group->stage_count; s++)
-        if (group->stages[s]->components[0].tensor == stage->components[0].tensor)
-            return true;
-    return false;
-}
-
 /* A pipeline's stages are also those of the groups that compute it apart. */
 static bool is_of_other_group(const Space *space, const Stage *stage, int number) {
+    const Tensor *tensor = stage->components[0].tensor;
     for (int g = 0; g < space->groups.count; g++)
-        if (g != number && has_stage(space->groups.items[g], stage))
-            return !has_stage(space->groups.items[number], stage);
+        if (g != number && group_computes(space->groups.items[g], tensor))
+            return !group_computes(space->groups.items[number], tensor);
     return false;
 }
 
@@ -271,33 +265,30 @@ Schedule *space_combine(Arena *arena, Space *space, int *point, bool fit) {
     return schedule;
 }
 
-/* How many points a group gets: a few, plus its part of the work of the rest. Pipelines take nothing of what the groups
- * get that compute them apart. */
-static int group_budget(const Space *space, int number, int points, int least) {
-    int groups = 0;
-    double own = group_work(space->groups.items[number]), all = 0;
+/* How many points each group gets: a few, plus its part of the work of the rest. A pipeline in strips gets as many as
+ * the groups get that compute it apart, and takes nothing of theirs. */
+static void share_points(const Space *space, int points, int least, int *budgets) {
+    int groups = 0, count = space->groups.count;
+    double work[count + 1], all = 0;
     bool known = true;
-    for (int g = 0; g < space->groups.count; g++) {
+    for (int g = 0; g < count; g++) {
         const Group *group = space->groups.items[g];
-        if (group->fused)
-            continue;
-        groups++;
-        known &= group_work(group) >= 0;
-        all += group_work(group);
+        work[g] = group->fused ? 0 : group_work(group);
+        groups += !group->fused;
+        known &= work[g] >= 0;
+        all += work[g];
     }
     int shared = points - groups * least;
-    if (shared <= 0)
-        return least;
-    return known ? least + (int)(shared * (all > 0 ? own / all : 0)) : points / groups;
-}
-
-/* A pipeline in strips gets as many points as it gets apart. */
-static int pipeline_budget(const Space *space, const Pipeline *pipeline, int points, int least) {
-    int sum = 0;
-    for (int g = 0; g < space->groups.count; g++)
-        if (space->groups.items[g]->apart == pipeline)
-            sum += group_budget(space, g, points, least);
-    return sum;
+    for (int g = 0; g < count; g++) {
+        double part = all > 0 ? work[g] / all : 0;
+        budgets[g] = shared <= 0 ? least : known ? least + (int)(shared * part) : points / groups;
+    }
+    for (int f = 0; f < count; f++) {
+        const Pipeline *fused = space->groups.items[f]->fused;
+        budgets[f] = fused ? 0 : budgets[f];
+        for (int g = 0; g < count && fused; g++)
+            budgets[f] += space->groups.items[g]->apart == fused ? budgets[g] : 0;
+    }
 }
 
 /* The most reads of a stage in the group. */
@@ -353,16 +344,14 @@ static void choose_pipelines(Space *space, int *point) {
 static void choose_point(Space *space, Effort effort, uint64_t seed, int *point) {
     Random random = {seed};
     static const int points[] = {0, 0, ROUGH_POINTS, MODEL_POINTS, MODEL_POINTS_MORE};
-    int all = points[effort], least = effort == EFFORT_ROUGH ? ROUGH_GROUP_POINTS : GROUP_POINTS;
+    int budgets[space->groups.count + 1];
+    share_points(space, points[effort], effort == EFFORT_ROUGH ? ROUGH_GROUP_POINTS : GROUP_POINTS, budgets);
     point_start(space, point);
-    for (int g = 0; g < space->groups.count; g++) {
-        const Pipeline *fused = space->groups.items[g]->fused;
-        int budget = fused ? pipeline_budget(space, fused, all, least) : group_budget(space, g, all, least);
+    for (int g = 0; g < space->groups.count; g++)
         if (effort >= EFFORT_ROUGH)
-            choose_group(space, g, budget / parts_of_budget(space, g), &random, point);
+            choose_group(space, g, budgets[g] / parts_of_budget(space, g), &random, point);
         else
             fix_group(space, g, &random, point);
-    }
     if (effort >= EFFORT_ROUGH)
         choose_pipelines(space, point);
 }

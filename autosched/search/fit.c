@@ -15,18 +15,10 @@
 enum { FUNCTION_CODE = 24000 /* instructions */, FEW_GROUPS = 5, ROUNDS = 3 };
 static const double worth = 1. / 65536; /* instructions for each operation of a call */
 
-static bool computes(const Group *group, const Tensor *tensor) {
-    for (int s = 0; s < group->stage_count; s++)
-        for (int c = 0; c < group->stages[s]->component_count; c++)
-            if (group->stages[s]->components[c].tensor == tensor)
-                return true;
-    return false;
-}
-
 /* The group that a tensor of a nest is computed in, or made for: buffers have the names of theirs. -1: none. */
 static int group_of(const Space *space, const Tensor *tensor, const int *point) {
     for (int g = 0; g < space->groups.count; g++)
-        if (group_is_used(space, space->groups.items[g], point) && computes(space->groups.items[g], tensor))
+        if (group_is_used(space, space->groups.items[g], point) && group_computes(space->groups.items[g], tensor))
             return g;
     for (int g = 0; g < space->groups.count; g++) {
         const char *prefix = space->groups.items[g]->prefix;

@@ -41,7 +41,7 @@ typedef struct Grouping {
 
 typedef LIST(const Expr *) Reads;
 
-static bool uses_axis(const Stage *stage, const Expr *e) {
+bool stage_uses_axis(const Stage *stage, const Expr *e) {
     for (int a = 0; a < stage->axis_count; a++)
         if (expr_uses_var(e, stage->axes[a]))
             return true;
@@ -87,7 +87,7 @@ bool stage_has_reuse(const Stage *stage) {
     EACH_VALUE_READ(read, stage)
         for (int a = 0; a < stage->axis_count; a++)
             if (axis_extent(stage->axes[a]) != 1 && read->tensor->rank > 0 && !expr_uses_var(read, stage->axes[a]) &&
-                (uses_axis(stage, read) || stage->axis_count == 1))
+                (stage_uses_axis(stage, read) || stage->axis_count == 1))
                 return true;
     return false;
 }
@@ -184,6 +184,13 @@ static void list_producer(Grouping *grouping, StageUses *facts, const Tensor *te
         list_push(grouping->space->arena, &facts->producers, (int)(producer - grouping->facts));
 }
 
+bool stage_reads_initial(const Stage *stage) {
+    EACH_STAGE_READ(read, stage)
+        if (read->tensor->role == ROLE_INITIAL)
+            return true;
+    return false;
+}
+
 static void collect_facts(Grouping *grouping) {
     const Program *program = grouping->space->program;
     for (int s = 0; s < program->stage_count; s++) {
@@ -191,18 +198,15 @@ static void collect_facts(Grouping *grouping) {
         facts->stage = program->stages[s];
         facts->output = stage_output(facts->stage) != NULL;
         facts->scan = facts->stage->scan;
-        Reads reads = {0};
-        stage_reads(grouping, facts->stage, grouping->space->arena, &reads);
-        for (int r = 0; r < reads.count; r++) {
-            facts->reads_initial |= reads.items[r]->tensor->role == ROLE_INITIAL;
-            list_producer(grouping, facts, reads.items[r]->tensor);
-        }
+        facts->reads_initial = stage_reads_initial(facts->stage);
+        EACH_STAGE_READ(read, facts->stage)
+            list_producer(grouping, facts, read->tensor);
     }
 }
 
 /* --- inlining --- */
 
-static bool requirement_reads(const Program *program, const Stage *stage) {
+bool stage_is_required(const Program *program, const Stage *stage) {
     for (int r = 0; r < program->requirement_count; r++)
         for (int c = 0; c < stage->component_count; c++)
             if (expr_uses_tensor(program->requirements[r].condition, stage->components[c].tensor))
@@ -246,7 +250,7 @@ static bool computed_once(Space *space, const Stage *consumer, const Stage *prod
 static bool wants_inlining(Grouping *grouping, const StageUses *facts) {
     const Stage *stage = facts->stage;
     if (facts->output || facts->reads_initial || stage->combine != COMBINE_NONE || facts->consumers.count == 0 ||
-        requirement_reads(grouping->space->program, stage))
+        stage_is_required(grouping->space->program, stage))
         return false;
     for (int c = 0; c < facts->consumers.count; c++)
         if (loses_cases(grouping->space, grouping->facts[facts->consumers.items[c]].stage, stage))
@@ -382,7 +386,7 @@ static void empty_scans(Grouping *grouping) {
 /* Whether only members read the stage, all in the same scan (if any) and the same step. */
 static bool only_used_in(Grouping *grouping, const StageUses *facts, const bool *members) {
     if (facts->inlined || facts->grouped || facts->output || facts->reads_initial || facts->consumers.count == 0 ||
-        requirement_reads(grouping->space->program, facts->stage))
+        stage_is_required(grouping->space->program, facts->stage))
         return false;
     for (int c = 0; c < facts->consumers.count; c++) {
         const StageUses *consumer = &grouping->facts[facts->consumers.items[c]];
@@ -592,9 +596,12 @@ static bool absorb_transforms(Grouping *grouping, const Stage *root, bool *membe
     return any;
 }
 
-/* Whether each element is read only for the same element. */
-static bool own_element_test(const Stage *stage, const Expr *read, int depth) {
+bool reads_own_element(const Stage *stage, const Expr *read) {
     return !read->otherwise && read->count == stage->axis_count && shares_axes(stage, read, stage->axis_count);
+}
+
+static bool own_element_test(const Stage *stage, const Expr *read, int depth) {
+    return reads_own_element(stage, read);
 }
 
 /* Whether the stage is computed element by element, with the root's sizes. */
@@ -689,7 +696,7 @@ static void make_group(Grouping *grouping, int root) {
 /* Whether each step reads only what it wrote itself. */
 static bool is_of_one_step(Grouping *grouping, const StageUses *facts) {
     bool one = facts->scan && !facts->inlined && !facts->output && !facts->reads_initial &&
-               !requirement_reads(grouping->space->program, facts->stage);
+               !stage_is_required(grouping->space->program, facts->stage);
     for (int c = 0; c < facts->consumers.count && one; c++) {
         const StageUses *consumer = &grouping->facts[facts->consumers.items[c]];
         one = consumer->scan == facts->scan && !reads_earlier_steps(grouping, consumer, facts);
@@ -734,6 +741,24 @@ static void leave_constants(Grouping *grouping) {
     arena_free(scratch);
 }
 
+bool tensor_is_given(const Space *space, const Tensor *tensor) {
+    const Stage *stage = program_stage_of(space->program, tensor);
+    return stage ? tensor->role == ROLE_TEMPORARY && space->given[program_stage_index(space->program, stage)]
+                 : tensor->role == ROLE_CONSTANT;
+}
+
+/* Stages read earlier ones. */
+static void find_given(Space *space) {
+    space->given = ARENA_ARRAY(space->arena, bool, space->program->stage_count + 1);
+    for (int s = 0; s < space->program->stage_count; s++) {
+        const Stage *stage = space->program->stages[s];
+        bool given = !stage->scan;
+        EACH_STAGE_READ(read, stage)
+            given &= stage_writes(stage, read->tensor) || tensor_is_given(space, read->tensor);
+        space->given[s] = given;
+    }
+}
+
 /* From the last stage to the first; grouped stages stay as they are. */
 static void make_groups(Grouping *grouping) {
     bool grouped[grouping->count + 1];
@@ -751,6 +776,7 @@ void space_make_groups(Space *space) {
     Grouping grouping = {.space = space, .count = space->program->stage_count};
     grouping.facts = ARENA_ARRAY(space->arena, StageUses, grouping.count + 1);
     space_keep_stages(space);
+    find_given(space);
     collect_facts(&grouping);
     space_find_pipelines(space);
     inline_stages(&grouping, false);

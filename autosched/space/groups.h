@@ -44,6 +44,15 @@ const Chain *chain_of(const Space *space, const Stage *stage, int *producer);
 const ChainAxis *chain_axis(const Chain *chain, int producer, int axis);
 int group_add_gene(Space *space, Group *group, Gene gene);
 bool stage_has_reuse(const Stage *stage);
+bool stage_uses_axis(const Stage *stage, const Expr *e);
+/* Whether a condition of the program reads it. */
+bool stage_is_required(const Program *program, const Stage *stage);
+/* Whether it reads what a caller's buffer held: then it is computed before anything is stored there. */
+bool stage_reads_initial(const Stage *stage);
+/* Whether the read has each axis of the stage as an index, in order, and nothing else. */
+bool reads_own_element(const Stage *stage, const Expr *read);
+/* Whether the tensor is given with the program, or made from such tensors alone. */
+bool tensor_is_given(const Space *space, const Tensor *tensor);
 /* A reduction whose terms are chosen, for each element, by conditions read from memory: no two elements share loops. */
 bool stage_is_ragged(const Stage *stage);
 /* A reduction along contiguous memory that reuses nothing along two axes: better in vectors of partial results than in

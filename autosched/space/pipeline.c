@@ -29,49 +29,19 @@ static bool sums_few_terms(const Stage *stage) {
     return true;
 }
 
-static bool is_required(const Program *program, const Tensor *tensor) {
-    for (int r = 0; r < program->requirement_count; r++)
-        if (expr_uses_tensor(program->requirements[r].condition, tensor))
-            return true;
-    return false;
-}
-
-/* Whether it reads something that a call gives: other stages are computed at compile time. */
-static bool reads_arguments(const Program *program, const Stage *stage) {
-    EACH_STAGE_READ(read, stage) {
-        const Stage *producer = program_stage_of(program, read->tensor);
-        if (producer ? producer != stage && reads_arguments(program, producer)
-                     : read->tensor->role != ROLE_CONSTANT)
-            return true;
-    }
-    return false;
-}
-
-static bool reads_initial(const Stage *stage) {
-    EACH_STAGE_READ(read, stage)
-        if (read->tensor->role == ROLE_INITIAL)
-            return true;
-    return false;
-}
-
 /* Whether statements can spell the name: not that of one stage of several that were made from one. */
 static bool has_plain_name(const Stage *stage) {
     return !strchr(stage->name, '[');
 }
 
-/* Whether it is computed at places near those that it reads, in loops that can be cut into strips. */
-static bool suits_strips(const Program *program, const Stage *stage) {
+/* Whether it is computed at places near those that it reads, in loops that can be cut into strips; and not at compile
+ * time. */
+static bool suits_strips(const Space *space, int number) {
+    const Stage *stage = space->program->stages[number];
     return stage->component_count == 1 && stage->axis_count > 0 && !stage->scan &&
            stage->combine != COMBINE_DECLARED && stage_first_scatter(stage) == stage->axis_count &&
-           !stage_is_ragged(stage) && !stage_has_cases(stage) && sums_few_terms(stage) && !reads_initial(stage) &&
-           has_plain_name(stage) && reads_arguments(program, stage);
-}
-
-static bool uses_axis(const Stage *stage, const Expr *index) {
-    for (int a = 0; a < stage->axis_count; a++)
-        if (expr_uses_var(index, stage->axes[a]))
-            return true;
-    return false;
+           !stage_is_ragged(stage) && !stage_has_cases(stage) && sums_few_terms(stage) && !stage_reads_initial(stage) &&
+           has_plain_name(stage) && !space->given[number];
 }
 
 /* Whether the index may jump: what wraps around or is reflected at an end is far away there. */
@@ -87,7 +57,7 @@ static bool reads_near(const Stage *stage, const Expr *read) {
     for (int d = 0; d < read->count; d++) {
         int64_t extent;
         bool short_dimension = expr_is_int(read->tensor->dims[d], &extent) && extent <= SHORT;
-        if (!short_dimension && (!uses_axis(stage, read->args[d]) || jumps(read->args[d])))
+        if (!short_dimension && (!stage_uses_axis(stage, read->args[d]) || jumps(read->args[d])))
             return false;
     }
     return true;
@@ -120,7 +90,8 @@ static bool all_near(const Stage *reader, const Tensor *tensor) {
 
 /* Whether only members read the stage, near their own places, and some do. */
 static bool only_members_read(const Finding *finding, int stage) {
-    const Tensor *tensor = finding->program->stages[stage]->components[0].tensor;
+    const Stage *producer = finding->program->stages[stage];
+    const Tensor *tensor = producer->components[0].tensor;
     bool any = false;
     for (int s = stage + 1; s < finding->program->stage_count; s++) {
         bool reads = stage_uses_tensor(finding->program->stages[s], tensor);
@@ -128,7 +99,7 @@ static bool only_members_read(const Finding *finding, int stage) {
             return false;
         any |= reads;
     }
-    return any && tensor->role == ROLE_TEMPORARY && !is_required(finding->program, tensor);
+    return any && tensor->role == ROLE_TEMPORARY && !stage_is_required(finding->program, producer);
 }
 
 /* Takes in producers, from the root on. Returns the number of stages. */
@@ -136,8 +107,7 @@ static int take_members(Finding *finding, int root) {
     int count = 1;
     finding->member[root] = true;
     for (int s = root - 1; s >= 0 && count < STAGES_MOST; s--)
-        if (!finding->taken[s] && suits_strips(finding->program, finding->program->stages[s]) &&
-            only_members_read(finding, s)) {
+        if (!finding->taken[s] && suits_strips(finding->space, s) && only_members_read(finding, s)) {
             finding->member[s] = true;
             finding->first = s;
             count++;
@@ -194,7 +164,7 @@ void space_find_pipelines(Space *space) {
     bool taken[program->stage_count + 1], member[program->stage_count + 1];
     memset(taken, 0, sizeof taken);
     for (int root = program->stage_count - 1; root > 0; root--) {
-        if (taken[root] || !suits_strips(program, program->stages[root]))
+        if (taken[root] || !suits_strips(space, root))
             continue;
         Finding finding = {space, program, taken, member, root};
         memset(member, 0, sizeof member);
@@ -253,10 +223,24 @@ static void add_group(Space *space, Pipeline *pipeline) {
     list_push(arena, &space->groups, group);
 }
 
+/* The group of a pipeline that inlines by its own statements what the statement inlines; NULL: none. */
+static const Group *inliner_of(const Space *space, const Prim *prim) {
+    for (int p = 0; p < space->pipelines.count && prim->op == PRIM_INLINE; p++) {
+        const Pipeline *pipeline = space->pipelines.items[p];
+        for (int s = 0; s < pipeline->count; s++)
+            if (strcmp(space->program->stages[pipeline->stages[s]]->name, prim->args[0].name) == 0)
+                return pipeline->group;
+    }
+    return NULL;
+}
+
 void space_add_pipelines(Space *space) {
     for (int p = 0; p < space->pipelines.count; p++)
         if (divides_into_groups(space, space->pipelines.items[p]))
             add_group(space, space->pipelines.items[p]);
+    space->inliners = ARENA_ARRAY(space->arena, const Group *, space->common.count + 1);
+    for (int c = 0; c < space->common.count; c++)
+        space->inliners[c] = inliner_of(space, &space->common.items[c]);
 }
 
 static bool is_in_strips(const Group *group, const int *point) {

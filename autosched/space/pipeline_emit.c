@@ -113,19 +113,11 @@ static void make_tile(Space *space, Group *group, Member *member, int number) {
 
 /* --- places ------------------------------------------------------------------------------------------------------- */
 
-/* Whether the read has each axis of the stage as an index, in order, and nothing else. */
-static bool is_own_element(const Stage *reader, const Expr *read) {
-    for (int d = 0; d < read->count; d++)
-        if (!stage_index_is_axis(reader, read->args[d], d))
-            return false;
-    return !read->otherwise && read->count == reader->axis_count;
-}
-
 /* Whether all members that read the stage read it for their own elements. */
 static bool only_own_elements(const Strips *strips, const Stage *stage) {
     for (int m = 0; m < strips->count; m++) {
         EACH_STAGE_READ(read, strips->members[m].stage)
-            if (stage_writes(stage, read->tensor) && !is_own_element(strips->members[m].stage, read))
+            if (stage_writes(stage, read->tensor) && !reads_own_element(strips->members[m].stage, read))
                 return false;
     }
     return true;
@@ -245,6 +237,21 @@ static void write_register_tile(const Writer *writer, const Member *member) {
                      member->stage->name, member->outer);
 }
 
+/* The rest of a reorder(), from the member's loops over memory on, and its register tile. */
+static void write_inner_loops(const Writer *writer, const Member *member) {
+    Space *space = writer->space;
+    write_other_axes(writer, member);
+    if (member->row >= 0)
+        sketch_write(space, writer->sketch, "%s, ", member->row_outer);
+    sketch_write(space, writer->sketch, "%s", member->outer);
+    write_reductions(writer, member);
+    if (member->row >= 0)
+        sketch_write(space, writer->sketch, ", %s", member->row_inner);
+    sketch_write(space, writer->sketch, ", %s, %s)\n", member->inner, member->lane);
+    write_register_tile(writer, member);
+    write_ends(writer, member);
+}
+
 /* The root: strips of rows, or of a single axis, and tiles of them. */
 static void write_root(const Writer *writer) {
     Space *space = writer->space;
@@ -266,16 +273,7 @@ static void write_root(const Writer *writer) {
     sketch_write(space, sketch, "reorder(%s, ", strips->strip);
     if (tiled && root->row >= 0)
         sketch_write(space, sketch, "%s, ", strips->tile);
-    write_other_axes(writer, root);
-    if (root->row >= 0)
-        sketch_write(space, sketch, "%s, ", root->row_outer);
-    sketch_write(space, sketch, "%s", root->outer);
-    write_reductions(writer, root);
-    if (root->row >= 0)
-        sketch_write(space, sketch, ", %s", root->row_inner);
-    sketch_write(space, sketch, ", %s, %s)\n", root->inner, root->lane);
-    write_register_tile(writer, root);
-    write_ends(writer, root);
+    write_inner_loops(writer, root);
     if (space->target->threads != 1 && writer->genes[strips->parallel_gene] == 1)
         sketch_write(space, sketch, "parallel(%s)\n", strips->strip);
 }
@@ -311,16 +309,7 @@ static void write_in_loops(const Writer *writer, const Member *member, bool para
                      loop_of(space, stage, stage->axes[member->row]), member->rows_gene);
     sketch_write(space, sketch, "%s, %s, %s = split(%s, %g, %d)\nreorder(", member->outer, member->inner, member->lane,
                  loop_of(space, stage, stage->axes[member->vector]), member->vectors_gene, member->lanes);
-    write_other_axes(writer, member);
-    if (member->row >= 0)
-        sketch_write(space, sketch, "%s, ", member->row_outer);
-    sketch_write(space, sketch, "%s", member->outer);
-    write_reductions(writer, member);
-    if (member->row >= 0)
-        sketch_write(space, sketch, ", %s", member->row_inner);
-    sketch_write(space, sketch, ", %s, %s)\n", member->inner, member->lane);
-    write_register_tile(writer, member);
-    write_ends(writer, member);
+    write_inner_loops(writer, member);
     bool first = member->row == 0 || (member->row > 0 && stage->axis_count == 2);
     if (parallel)
         sketch_write(space, sketch, "parallel(%s)\n",

@@ -297,19 +297,6 @@ static bool has_statements(const Space *space, int number, const int *point, int
     return only < 0 ? group_is_used(space, group, point) : !group->skipped;
 }
 
-/* A pipeline in strips inlines by its own statements. */
-static bool common_is_used(const Space *space, const Prim *prim, const int *point) {
-    for (int p = 0; p < space->pipelines.count && prim->op == PRIM_INLINE; p++) {
-        const Pipeline *pipeline = space->pipelines.items[p];
-        if (!pipeline->group || !group_is_used(space, pipeline->group, point))
-            continue;
-        for (int s = 0; s < pipeline->count; s++)
-            if (strcmp(space->program->stages[pipeline->stages[s]]->name, prim->args[0].name) == 0)
-                return false;
-    }
-    return true;
-}
-
 /* All statements and the values of their holes. only: one group, -1: all. common: how many of the common statements.
  * False: a sketch is unusable. */
 static bool point_statements(Arena *arena, Space *space, const int *point, int only, int common, Schedule *schedule,
@@ -329,7 +316,7 @@ static bool point_statements(Arena *arena, Space *space, const int *point, int o
     *choices = ARENA_ARRAY(arena, int64_t, holes + 1);
     prims = holes = 0;
     for (int c = 0; c < common; c++)
-        if (only >= 0 || common_is_used(space, &space->common.items[c], point))
+        if (only >= 0 || !space->inliners[c] || !group_is_used(space, space->inliners[c], point))
             all[prims++] = space->common.items[c];
     for (int g = first; g < end; g++) {
         Group *group = space->groups.items[g];

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool stage_has_reuse(const Stage *stage);
-
 bool has_limited_size(const Space *space) {
     for (int i = 0; i < space->program->size_count; i++)
         if (space->program->sizes[i]->most > 0)
@@ -35,6 +33,13 @@ double group_work(const Group *group) {
         work += flops + elements;
     }
     return work;
+}
+
+bool group_computes(const Group *group, const Tensor *tensor) {
+    for (int s = 0; s < group->stage_count; s++)
+        if (stage_writes(group->stages[s], tensor))
+            return true;
+    return false;
 }
 
 bool is_steps_axis(const Group *group, const Stage *stage, int axis) {

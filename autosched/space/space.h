@@ -95,6 +95,7 @@ struct Space {
     const Program *program;
     const Target *target;
     LIST(Prim) common; /* inline statements and those of chains: they come before all groups */
+    const Group **inliners; /* of each of them: the group of a pipeline that inlines the stage by itself; or NULL */
     LIST(struct Chain *) chains;
     LIST(Pipeline *) pipelines;
     LIST(Group *) groups;
@@ -104,6 +105,7 @@ struct Space {
     const Stage **apart;   /* the stage before stages of pipelines were inlined */
     bool *inlined;
     bool *constant; /* computed at compile time */
+    bool *given;    /* of each stage, also with scans: what it reads is given with the program, or made from that alone */
     /* With scans: the nest of the first common_count common statements; the last of them has these arguments. */
     const Nest *common_nest;
     bool common_made;
@@ -119,6 +121,8 @@ struct Space {
  * holes are the space instead; or NULL. */
 Space *space_new(Arena *arena, const Program *program, const Target *target, const Schedule *user);
 
+/* Whether one of the group's stages computes the tensor. */
+bool group_computes(const Group *group, const Tensor *tensor);
 /* Whether the group's statements are those of the point: it does not keep plain loops, and its pipeline is computed the
  * way that it stands for. */
 bool group_is_used(const Space *space, const Group *group, const int *point);

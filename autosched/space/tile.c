@@ -72,24 +72,10 @@ static bool is_read_in_place(const OperandList *list, const Tensor *tensor) {
     return inside;
 }
 
-/* Whether the tensor is given with the program, or made from such tensors alone. */
-static bool is_constant(const Program *program, const Tensor *tensor) {
-    const Stage *stage = program_stage_of(program, tensor);
-    if (tensor->role == ROLE_CONSTANT || !stage || stage->scan || stage->components[0].tensor->role != ROLE_TEMPORARY)
-        return tensor->role == ROLE_CONSTANT;
-    bool any = false;
-    EACH_STAGE_READ(read, stage) {
-        if (!is_constant(program, read->tensor))
-            return false;
-        any = true;
-    }
-    return any;
-}
-
 /* Whether each call reads the tensor from memory, in the order in which it lies there. */
 static bool is_streamed(const Space *space, const Tensor *tensor) {
     int64_t cache = space->target->machine->cache_bytes[2], elements = tensor_elements(tensor);
-    return elements > cache / element_info[tensor->type].bytes && is_constant(space->program, tensor);
+    return elements > cache / element_info[tensor->type].bytes && tensor_is_given(space, tensor);
 }
 
 static void add_operand(const OperandList *list, const Expr *e) {
