@@ -308,36 +308,6 @@ static Stmt *guarded_store(Build *b, const StageBuild *s, Expr *const *sources, 
 
 /* --- predicates --------------------------------------------------------------------------------------------------- */
 
-/* combine(x, p ? v : identity) is x unless p holds. Returns the conditions for combining v; *value becomes v. */
-static ExprList take_predicates(Build *b, const Stage *stage, Expr **value) {
-    ExprList list = {0};
-    while ((*value)->kind == EXPR_OP && (*value)->op == OP_SELECT && is_identity(stage->combine, (*value)->args[2])) {
-        conjuncts_add(b->arena, &list, (*value)->args[0]);
-        *value = (*value)->args[1];
-    }
-    return list;
-}
-
-/* Adds the conditions for a term of a sum to be other than 0: its factors (T(i) else 0) are inside. */
-static void add_zero_conditions(Build *b, const Expr *term, ExprList *list) {
-    bool chooses = term->kind == EXPR_OP && term->op == OP_SELECT && expr_is_zero(term->args[2]);
-    if (chooses && !expr_reads(term->args[0]))
-        conjuncts_add(b->arena, list, term->args[0]);
-    if (chooses || term->kind == EXPR_CAST)
-        add_zero_conditions(b, term->args[chooses], list);
-    for (int i = 0; term->kind == EXPR_OP && term->op == OP_MUL && i < 2; i++)
-        add_zero_conditions(b, term->args[i], list);
-    for (int d = 0; term->kind == EXPR_READ && term->otherwise && expr_is_zero(term->otherwise) && d < term->count;
-         d++) {
-        if (expr_reads(term->args[d]))
-            continue;
-        Expr *bounds[2];
-        index_bounds(b->arena, term->tensor, d, term->args[d], bounds);
-        list_push(b->arena, list, bounds[0]);
-        list_push(b->arena, list, bounds[1]);
-    }
-}
-
 /* Zero terms may be left out: 0 times infinity then counts as 0, which -fstrict forbids. Integers have no infinity. */
 static bool may_leave_zeros_out(const Build *b, const Stage *stage) {
     bool strict = b->options->strict || b->nest->program->strict;
@@ -373,6 +343,8 @@ static bool uses_loops(const NestStage *stage, const Expr *e, bool reductions) {
 }
 
 static bool begins_with_constants(const NestStage *stage) {
+    if (stage->resumes)
+        return false;
     for (int c = 0; c < stage->stage->component_count; c++) {
         const Expr *initial = stage->stage->components[c].initial;
         if (stage->buffers[c]->scope != SCOPE_REGISTER || (initial->kind != EXPR_INT && initial->kind != EXPR_REAL))
@@ -469,19 +441,67 @@ static Stmt *loop_stmt(Build *b, const NestStage *stage, const Loop *loop, const
     return made;
 }
 
-/* The loops of the initialisation: those below depth that do not reduce. */
-static Stmt *initialisation(Build *b, const NestStage *stage, int depth, Expr *unless) {
+/* The elements of a stage at its own axes: what is summed so far of another one with these axes. */
+static Expr **held_values(Build *b, const NestStage *stage, const NestStage *held) {
+    const Stage *computed = stage->stage;
+    Expr **values = ARENA_ARRAY(b->arena, Expr *, computed->component_count);
+    for (int c = 0; c < computed->component_count; c++) {
+        Expr **index = ARENA_ARRAY(b->arena, Expr *, computed->axis_count);
+        for (int d = 0; d < computed->axis_count; d++)
+            index[d] = expr_var(b->arena, computed->axes[d]);
+        values[c] = expr_read(b->arena, held->stage->components[c].tensor, index, NULL);
+    }
+    return values;
+}
+
+/* The loops of the initialisation: those below depth that do not reduce. sources: of the elements. */
+static Stmt *initialise(Build *b, const NestStage *stage, int depth, Expr *const *sources, Expr *unless) {
     while (depth < stage->loop_count && stage->loops[depth]->reduction)
         depth++;
     if (depth == stage->loop_count) {
         StageBuild s = stage_build(b, stage, true);
-        Stmt *store = guarded_store(b, &s, component_sources(b, stage->stage, true), NULL, false);
+        Stmt *store = guarded_store(b, &s, sources, NULL, false);
         return unless ? stmt_if(b->arena, unless, (StmtList){0}, stmts_one(b->arena, store), stage->stage->loc) : store;
     }
     const Loop *loop = stage->loops[depth];
-    StmtList body = stmts_one(b->arena, initialisation(b, stage, depth + 1, unless));
+    StmtList body = stmts_one(b->arena, initialise(b, stage, depth + 1, sources, unless));
     return loop_stmt(b, stage, loop,
                      &(Piece){loop->var, loop->var->extent, NULL, initialisation_kind(b, stage, depth), NULL, 0}, body);
+}
+
+/* Whether all reduction loops of a stage that holds partial results are at their first iteration. */
+static Expr *first_iteration(Build *b, const NestStage *held) {
+    Expr *first = NULL;
+    for (int l = 0; l < held->loop_count; l++)
+        if (held->loops[l]->reduction) {
+            Expr *iteration = nest_expr(b, expr_var(b->arena, held->loops[l]->var));
+            first = expr_and(b->arena, first, expr_binary(b->arena, OP_EQ, iteration, expr_int(b->arena, 0)));
+        }
+    return first;
+}
+
+/* Begins a stage as `like` does: with the initial value, or with what is held of earlier iterations. */
+static Stmt *begin_like(Build *b, const NestStage *stage, int depth, const NestStage *like) {
+    if (!like->resumes)
+        return initialise(b, stage, depth, component_sources(b, stage->stage, true), NULL);
+    Stmt *begun = begin_like(b, stage, depth, like->resumes);
+    Stmt *held = initialise(b, stage, depth, held_values(b, stage, like->resumes), NULL);
+    return stmt_if(b->arena, first_iteration(b, like->resumes), stmts_one(b->arena, begun), stmts_one(b->arena, held),
+                   stage->stage->loc);
+}
+
+/* The initialisation before the loop at a depth. Where partial results are stored only an empty reduction needs it: a
+ * loop without iterations does nothing else. */
+static Stmt *initialisation(Build *b, const NestStage *stage, int depth) {
+    Stmt *begun = begin_like(b, stage, depth, stage);
+    Expr *some = NULL;
+    for (int l = 0; l < stage->loop_count && stage->partial; l++)
+        if (stage->loops[l]->reduction)
+            some = expr_and(b->arena, some,
+                            expr_binary(b->arena, OP_LT, expr_int(b->arena, 0), stage->loops[l]->var->extent));
+    return some ? stmt_if(b->arena, expr_simplify(b->arena, expr_unary(b->arena, OP_NOT, some)),
+                          stmts_one(b->arena, begun), (StmtList){0}, stage->stage->loc)
+                : begun;
 }
 
 static StmtList stage_level(Build *b, const NestStage *stage, int depth);
@@ -569,7 +589,7 @@ static StmtList with_children(Build *b, const NestStage *stage, int depth, StmtL
 static Stmt *update(Build *b, const NestStage *stage) {
     StageBuild s = stage_build(b, stage, false);
     Expr **values = component_sources(b, stage->stage, false);
-    take_predicates(b, stage->stage, &values[0]);
+    take_predicates(b->arena, stage->stage, &values[0]);
     return guarded_store(b, &s, values, b->predicates, stage->stage->combine != COMBINE_NONE);
 }
 
@@ -577,10 +597,10 @@ static Stmt *update(Build *b, const NestStage *stage) {
 static StmtList stage_build_all(Build *b, const NestStage *stage) {
     StageBuild s = stage_build(b, stage, false);
     Expr *value = stage->stage->components[0].value;
-    ExprList sources = take_predicates(b, stage->stage, &value);
+    ExprList sources = take_predicates(b->arena, stage->stage, &value);
     int needed = sources.count;
     if (may_leave_zeros_out(b, stage->stage))
-        add_zero_conditions(b, value, &sources);
+        add_zero_conditions(b->arena, value, &sources);
     Predicates *outer = b->predicates;
     b->predicates = lower_predicates(b, &s, &sources, needed);
     StmtList list = stage_level(b, stage, 0);
@@ -644,7 +664,7 @@ static StmtList stage_level(Build *b, const NestStage *stage, int depth) {
     ExprList tests = {0};
     bool begins = stage->initialises && depth == first_reduction(stage);
     if (begins) {
-        stmts_add(b->arena, &list, initialisation(b, stage, depth, NULL));
+        stmts_add(b->arena, &list, initialisation(b, stage, depth));
         if (depth < stage->loop_count) /* without reduction loops there is no place after them */
             choose_late(b, stage);
     }
@@ -669,7 +689,9 @@ static StmtList stage_level(Build *b, const NestStage *stage, int depth) {
     b->in_parallel &= !parallel;
     for (int i = 0; begins && i < b->predicates->full.count; i++)
         if (b->predicates->late[i])
-            stmts_add(b->arena, &list, initialisation(b, stage, depth, b->predicates->full.items[i]));
+            stmts_add(
+                b->arena, &list,
+                initialise(b, stage, depth, component_sources(b, stage->stage, true), b->predicates->full.items[i]));
     return with_children(b, stage, depth, list);
 }
 

@@ -16,13 +16,6 @@ static bool is_straight(const Node *node) {
 
 /* --- where stages are computed ------------------------------------------------------------------------------------ */
 
-static int first_reduction(const StageState *stage) {
-    int first = 0;
-    while (first < stage->leaves.count && !stage->leaves.items[first]->loop.reduction)
-        first++;
-    return first;
-}
-
 /* A consumer must be in the body of the loop; its initial value must be read before the first reduction loop. */
 static bool check_consumer(NestState *state, const StageState *consumer, const NestRead *access) {
     const StageState *stage = access->producer;
@@ -78,7 +71,7 @@ static bool is_foreign(const void *context, const Loop *loop) {
 
 /* A stage made by cache_write counts from loops of its owner, which must stay outside of it. */
 static bool check_owner(NestState *state, const StageState *stage) {
-    for (int d = 0; stage->owner != NULL && d < stage->tensor->rank; d++) {
+    for (int d = 0; stage->owner != NULL && d < stage->root_count; d++) {
         const Loop *loop = form_find_loop(stage->axes[d], is_foreign, stage);
         if (loop != NULL)
             return refuse_loop(state, stage->at, "%s is computed at %s for one value of %s, which must stay outside",
@@ -320,19 +313,39 @@ static const char *order_reason(NestState *state, const Stage *stage) {
     return "-fstrict forbids";
 }
 
+/* Lists the loops that a reduction is made of, those of stages that store its partial results included. */
+static void list_reduced(NestState *state, const Node *node, NodeList *list) {
+    NodeList own = {0};
+    list_leaves(state->arena, node, &own);
+    for (int i = 0; i < own.count; i++)
+        if (own.items[i]->link != NULL)
+            list_reduced(state, own.items[i]->link, list);
+        else if (list->count == 0 || list->items[list->count - 1] != own.items[i])
+            list_push(state->arena, list, own.items[i]);
+}
+
+/* Lists the reduction loops that a stage runs in: those of the stages that store its partial results, then its own. */
+static void list_running(NestState *state, const StageState *stage, NodeList *list) {
+    if (resumed_stage(stage) != NULL)
+        list_running(state, resumed_stage(stage), list);
+    for (int i = 0; i < stage->leaves.count; i++)
+        if (stage->leaves.items[i]->loop.reduction)
+            list_push(state->arena, list, stage->leaves.items[i]);
+}
+
 static bool check_order(NestState *state, const StageState *stage) {
     const Stage *computed = stage->nest.stage;
     if (!stage_is_ordered(state->nest.program, computed))
         return true;
-    NodeList order = {0};
+    NodeList order = {0}, running = {0};
     for (int r = computed->axis_count; r < stage->root_count; r++)
-        list_leaves(state->arena, stage->roots[r], &order);
-    int next = 0;
-    for (int i = 0; i < stage->leaves.count; i++)
-        if (stage->leaves.items[i]->loop.reduction && stage->leaves.items[i] != order.items[next++])
+        list_reduced(state, stage->roots[r], &order);
+    list_running(state, stage, &running);
+    for (int i = 0; i < running.count && i < order.count; i++)
+        if (running.items[i] != order.items[i])
             return refuse(state,
                           "the reduction loops of %s run in another order than the source's, which %s: %s comes first",
-                          stage->name, order_reason(state, computed), loop_text(state, order.items[next - 1]));
+                          stage->name, order_reason(state, computed), loop_text(state, order.items[i]));
     return true;
 }
 
@@ -345,15 +358,24 @@ static bool is_same_element(const Stage *stage, const Expr *read) {
     return read->otherwise == NULL;
 }
 
-/* Whether each element is computed once: its indices count all loops around it, up to the writer of the output. */
-static bool computes_once(Forms *forms, const StageState *stage, const StageState *writer) {
+/* Whether the loop is one over which the stage goes on from partial results: it begins only in its first iteration. */
+static bool goes_on_over(const StageState *stage, const Node *node) {
+    for (const StageState *held = resumed_stage(stage); held != NULL; held = resumed_stage(held))
+        if (node->loop.reduction && stage_of(node) == held)
+            return true;
+    return false;
+}
+
+/* Whether each element is computed once, or begun once (initial): its indices count all loops around it, up to the
+ * writer of the output. */
+static bool computes_once(Forms *forms, const StageState *stage, const StageState *writer, bool initial) {
     if (shifts(forms, writer))
         return false;
     for (const StageState *owner = stage; owner != writer; owner = owner->owner)
         if (owner->owner == NULL || shifts(forms, owner))
             return false;
     for (const Node *node = stage->at; node != NULL; node = next_outer(node))
-        if (!counts_loop(stage, node))
+        if (!counts_loop(stage, node) && !(initial && goes_on_over(stage, node)))
             return false;
     return true;
 }
@@ -376,7 +398,7 @@ static bool check_initial_read(NestState *state, const StageState *stage, const 
     const StageState *writer = state_producer(state, read->tensor->buffer), *root = root_of(stage);
     if (root != writer && order_of(state, root) < order_of(state, writer))
         return true;
-    if (is_same_element(stage->nest.stage, read) && computes_once(&state->forms, stage, writer) &&
+    if (is_same_element(stage->nest.stage, read) && computes_once(&state->forms, stage, writer, access->initial) &&
         reads_in_time(stage, access, writer))
         return true;
     return refuse(state, "%s reads what the caller's buffer of %s held where the nest of %s overwrites it", stage->name,

@@ -43,11 +43,15 @@ static const Tensor *make_buffer(NestState *state, const StageState *stage, cons
     return buffer;
 }
 
+/* A stage that stores partial results does so in all iterations: where its reduction loops are beyond their end,
+ * nothing was added. */
 static void publish_guards(NestState *state, StageState *stage) {
     NestStage *nest = &stage->nest;
     nest->guards = ARENA_ARRAY(state->arena, Guard, stage->guards.count);
     for (int i = 0; i < stage->guards.count; i++) {
         GuardForm guard = stage->guards.items[i];
+        if (guard.reduction && nest->stage->combine == COMBINE_NONE)
+            continue;
         nest->guards[nest->guard_count++] =
             (Guard){affine_expr(state->arena, guard.value), affine_expr(state->arena, guard.limit), guard.reduction};
     }
@@ -92,7 +96,9 @@ static void publish_stage(NestState *state, StageState *stage) {
     for (int d = 0; d < stage->tensor->rank; d++)
         nest->origin[d] = affine_expr(state->arena, stage->origin[d]);
     publish_guards(state, stage);
-    nest->initialises = nest->stage->combine != COMBINE_NONE && stage->initialisation == NULL;
+    nest->partial = stage->partial;
+    nest->resumes = resumed_stage(stage) != NULL ? &resumed_stage(stage)->nest : NULL;
+    nest->initialises = stage->partial || (nest->stage->combine != COMBINE_NONE && stage->initialisation == NULL);
     nest->in_scan = stage->scan != NULL;
     nest->parent = stage->at != NULL ? stage->at->loop.stage : NULL;
     nest->depth = stage->at != NULL ? stage->at->position + 1 : 0;

@@ -95,6 +95,10 @@ struct NestStage {
     Prefetch *prefetches;
     const NestStage *updates; /* the stage that it initialises: it writes that one's buffer; or NULL */
     bool initialises;         /* a reduction whose initialisation shares the loops before the first reduction loop */
+    bool partial; /* stores what is summed so far, in each iteration of its reduction loops: it initialises only where
+                   * these have none */
+    const NestStage *resumes; /* a partial stage, in whose buffer it finds what is summed so far, unless all reduction
+                               * loops of that one are at their first iteration; or NULL */
 };
 
 typedef struct Nest {

@@ -229,6 +229,10 @@ static bool check_inline(NestState *state, const Prim *prim, const StageState *s
     if (stage->nest.stage->combine != COMBINE_NONE)
         return refuse_stage(state, stage, "%s is a reduction: inline takes stages that compute each element by itself",
                             stage->name);
+    if (stage->partial)
+        return refuse_stage(state, stage,
+                            "%s stores partial results in each iteration of %s: they are no value to inline",
+                            stage->name, loop_text(state, stage->leaves.items[first_reduction(stage)]));
     for (int i = 0; i < state->stages.count; i++) {
         const StageState *other = state->stages.items[i];
         if (other->at != NULL && other->at->loop.stage == &stage->nest)
@@ -329,6 +333,35 @@ static void set_images(NestState *state, StageState *stage, StageState *made, in
     }
 }
 
+/* What stands for a node of a reduction in the new stage: the node itself, or a link to a loop that stays outside. */
+static Node *moved_reduction(NestState *state, Node *node, StageState *made) {
+    if (node->image != NULL)
+        return node->image;
+    node->loop.stage = &made->nest;
+    return node;
+}
+
+/* Reduction loops up to `index` stay outside the new stage, which gets links to them. In the old one nothing counts
+ * them any more: each is a root of its own. */
+static void link_reductions(NestState *state, StageState *stage, StageState *made, int index) {
+    for (int r = stage->nest.stage->axis_count; r < stage->root_count; r++)
+        stage->roots[r]->image = NULL;
+    for (int i = 0; i < stage->relations.count; i++) {
+        stage->relations.items[i]->whole->image = NULL;
+        for (int k = 0; k < stage->relations.items[i]->count; k++)
+            stage->relations.items[i]->parts[k]->image = NULL;
+    }
+    for (int i = 0; i <= index; i++) {
+        Node *leaf = stage->leaves.items[i];
+        if (!leaf->loop.reduction)
+            continue;
+        leaf->image = node_new(state, made, leaf->variable.name, true);
+        leaf->image->variable.loc = leaf->variable.loc;
+        leaf->image->extent = leaf->extent;
+        leaf->image->link = leaf;
+    }
+}
+
 /* Relations between reductions move; all others are copied. */
 static void divide_relations(NestState *state, StageState *stage, StageState *made) {
     int kept = 0;
@@ -336,9 +369,9 @@ static void divide_relations(NestState *state, StageState *stage, StageState *ma
         Relation *relation = stage->relations.items[i];
         if (relation->whole->loop.reduction) {
             list_push(state->arena, &made->relations, relation);
-            relation->whole->loop.stage = &made->nest;
+            relation->whole = moved_reduction(state, relation->whole, made);
             for (int k = 0; k < relation->count; k++)
-                relation->parts[k]->loop.stage = &made->nest;
+                relation->parts[k] = moved_reduction(state, relation->parts[k], made);
         } else {
             copy_relation(state, relation, made);
             stage->relations.items[kept++] = relation;
@@ -364,8 +397,9 @@ static Node **move_leaves(NestState *state, StageState *stage, StageState *made,
     return stores;
 }
 
+/* A loop of a reduction is the same node in any stage, and needs no image. */
 static void relink(Node *node, const StageState *stage) {
-    if (node->link != NULL && node->link->loop.stage == &stage->nest)
+    if (node->link != NULL && node->link->loop.stage == &stage->nest && !node->link->loop.reduction)
         node->link = node->link->image;
 }
 
@@ -386,19 +420,25 @@ static void relink_inner_stages(NestState *state, const StageState *stage, const
 
 static void divide_stage(NestState *state, StageState *stage, StageState *made, int index) {
     const Stage *computed = stage->nest.stage;
+    link_reductions(state, stage, made, index);
     set_images(state, stage, made, index, computed->axis_count);
     for (int d = 0; d < computed->axis_count; d++)
         made->roots[made->root_count++] = stage->roots[d]->image;
-    for (int r = computed->axis_count; r < stage->root_count; r++) {
-        stage->roots[r]->loop.stage = &made->nest;
-        made->roots[made->root_count++] = stage->roots[r];
-    }
+    for (int r = computed->axis_count; r < stage->root_count; r++)
+        made->roots[made->root_count++] = moved_reduction(state, stage->roots[r], made);
     relink_inner_stages(state, stage, made);
     divide_relations(state, stage, made);
     Node **stores = move_leaves(state, stage, made, index);
+    Node **axes = stage->roots;
     stage->root_count = computed->axis_count;
-    for (int d = 0; d < stage->root_count; d++)
+    stage->roots = ARENA_ARRAY(state->arena, Node *, stage->root_count + index + 1);
+    for (int d = 0; d < stage->root_count; d++) {
+        stage->roots[d] = axes[d];
         replace_moved(&stage->roots[d], made, stores, made);
+    }
+    for (int i = 0; i <= index; i++)
+        if (stage->leaves.items[i]->loop.reduction)
+            stage->roots[stage->root_count++] = stage->leaves.items[i];
     for (int i = 0; i < stage->relations.count; i++) {
         replace_moved(&stage->relations.items[i]->whole, made, stores, made);
         for (int k = 0; k < stage->relations.items[i]->count; k++)
@@ -406,8 +446,8 @@ static void divide_stage(NestState *state, StageState *stage, StageState *made, 
     }
 }
 
-/* The stage that stores: stage(axes) = made(axes). */
-static Stage *storing_stage(NestState *state, const Stage *stage, const Stage *made) {
+/* The stage that stores: stage(axes) = made(axes). If it stores partial results, it begins with the initial value. */
+static Stage *storing_stage(NestState *state, const Stage *stage, const Stage *made, bool partial) {
     Stage *storing = stage_copy(state->arena, stage);
     Expr **indices = ARENA_ARRAY(state->arena, Expr *, stage->axis_count);
     for (int d = 0; d < stage->axis_count; d++)
@@ -416,7 +456,7 @@ static Stage *storing_stage(NestState *state, const Stage *stage, const Stage *m
     storing->combine = COMBINE_NONE;
     storing->combiner = NULL;
     for (int c = 0; c < storing->component_count; c++) {
-        storing->components[c].initial = NULL;
+        storing->components[c].initial = partial ? stage->components[c].initial : NULL;
         storing->components[c].value = expr_read(state->arena, made->components[c].tensor, indices, NULL);
     }
     return storing;
@@ -443,11 +483,14 @@ static bool cache_write_place(NestState *state, const Prim *prim, const StageSta
     if (loop != NULL && *index < 0)
         return refuse_loop(state, loop, "%s is no loop of %s; cache_write computes %s at one of its own loops: %s",
                            loop_text(state, loop), stage->name, stage->name, loops_text(state, stage));
-    for (int i = 0; i <= *index; i++)
+    const Stage *computed = stage->nest.stage;
+    for (int i = 0; i <= *index && stage_first_scatter(computed) < computed->axis_count; i++)
         if (stage->leaves.items[i]->loop.reduction)
-            return refuse_loop(state, loop,
-                               "the reduction loop %s is not inside %s: at that place %s is only partly summed",
-                               loop_text(state, stage->leaves.items[i]), loop_text(state, loop), stage->name);
+            return refuse_loop(
+                state, loop,
+                "the reduction loop %s is not inside %s: which elements of %s are partly summed there is read "
+                "from memory",
+                loop_text(state, stage->leaves.items[i]), loop_text(state, loop), stage->name);
     return true;
 }
 
@@ -471,6 +514,20 @@ static void move_initialisation(StageState *stage, StageState *made) {
     stage->initialisation = NULL;
 }
 
+static bool has_reductions(const StageState *stage, int from, int to) {
+    for (int i = from; i < to; i++)
+        if (stage->leaves.items[i]->loop.reduction)
+            return true;
+    return false;
+}
+
+StageState *resumed_stage(const StageState *stage) {
+    StageState *owner = stage->owner;
+    while (owner != NULL && !owner->partial)
+        owner = owner->owner;
+    return owner;
+}
+
 bool apply_cache_write(NestState *state, const Prim *prim) {
     StageState *stage = argument_stage(state, prim, positional(prim, 0));
     if (stage == NULL || !check_not_inlined(state, stage))
@@ -489,14 +546,18 @@ bool apply_cache_write(NestState *state, const Prim *prim) {
         copy->components[c].tensor = tensor_copy(state, tensor, own);
     }
     StageState *made = stage_add_bare(state, copy, stage);
+    made->roots = ARENA_ARRAY(state->arena, Node *, stage->root_count); /* of a stage that stores: more than axes */
     made->at = at;
     made->owner = at != NULL ? stage : NULL;
     for (int i = 0; i < state->stages.count; i++) /* the new stage now reads what the old one stored */
         if (state->stages.items[i]->owner == stage && state->stages.items[i] != made)
             state->stages.items[i]->owner = made;
+    find_reduction_values(state, stage);
+    made->partial = stage->partial && has_reductions(stage, index + 1, stage->leaves.count);
+    stage->partial = has_reductions(stage, 0, index + 1);
     divide_stage(state, stage, made, index);
     move_initialisation(stage, made);
     stage_rewrite(state, made, copy);
-    stage_rewrite(state, stage, storing_stage(state, computed, copy));
+    stage_rewrite(state, stage, storing_stage(state, computed, copy, stage->partial));
     return argument_scope(state, prim, made);
 }

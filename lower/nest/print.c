@@ -98,6 +98,10 @@ static void print_initial(Text *text, const NestStage *stage, int depth, int ind
     indent(text, indentation);
     stage_print_targets(text, written_stage(stage));
     text_add(text, " = ");
+    for (const NestStage *held = stage->resumes; held != NULL; held = held->resumes) {
+        stage_print_targets(text, held->stage);
+        text_add(text, ", at first ");
+    }
     stage_print_values(text, stage->stage, true);
     const char *before = " for all ";
     for (int i = depth; i < stage->loop_count; i++)
@@ -112,8 +116,9 @@ static bool is_first_reduction(const NestStage *stage, int depth) {
     for (int i = 0; i < depth; i++)
         if (stage->loops[i]->reduction || stage->loops[i]->kind == LOOP_TENSORIZED)
             return false;
-    return stage->initialises && (depth == stage->loop_count || stage->loops[depth]->reduction ||
-                                  stage->loops[depth]->kind == LOOP_TENSORIZED);
+    return stage->initialises && !stage->partial &&
+           (depth == stage->loop_count || stage->loops[depth]->reduction ||
+            stage->loops[depth]->kind == LOOP_TENSORIZED);
 }
 
 static void print_stage(const View *view, const NestStage *stage, int indentation);

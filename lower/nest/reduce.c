@@ -39,7 +39,11 @@ static bool check_named(NestState *state, Node *const *named, int count) {
             return refuse(state,
                           "%s is no reduction loop: rfactor keeps partial results for loops that are reduced over",
                           loop_text(state, named[i]));
-    return check_algebra(state, stage_of(named[0]));
+    const StageState *stage = stage_of(named[0]);
+    if (stage->partial || resumed_stage(stage) != NULL)
+        return refuse(state, "the partial results of %s are stored in its reduction loops already: rfactor before that",
+                      stage->name);
+    return check_algebra(state, stage);
 }
 
 /* --- the new stage ------------------------------------------------------------------------------------------------ */
@@ -272,6 +276,9 @@ static bool check_decompose(NestState *state, const StageState *stage, const Nod
         return refuse(state, "%s is inlined: it has no loops of its own any more", stage->name);
     if (stage->nest.stage->combine == COMBINE_NONE)
         return refuse(state, "%s is no reduction: it has no initialisation that could be taken apart", stage->name);
+    if (resumed_stage(stage) != NULL)
+        return refuse(state, "%s goes on from the partial results in %s: its initialisation cannot be taken apart",
+                      stage->name, resumed_stage(stage)->name);
     if (stage->initialisation != NULL)
         return refuse(state, "%s is decomposed already: %s initialises it", stage->name, stage->initialisation->name);
     if (index < 0)

@@ -87,6 +87,11 @@ static bool check_producer(NestState *state, const Prim *prim, const StageState 
                             "%s is a reduction, which stores its elements more than once: cache_write(%s) first, so "
                             "that each is stored once, or compute it at a loop of %s",
                             name, name, consumer->name);
+    if (producer->partial)
+        return refuse_stage(state, producer,
+                            "%s stores partial results in each iteration of %s: %s can only be computed when they are "
+                            "complete",
+                            name, loop_text(state, producer->leaves.items[first_reduction(producer)]), consumer->name);
     if (is_read_elsewhere(state, producer, consumer))
         return refuse_stage(state, producer, "%s is also read by other stages than %s: it must be kept", name,
                             consumer->name);

@@ -186,6 +186,13 @@ int leaf_index(const StageState *stage, const Node *leaf) {
     return -1;
 }
 
+int first_reduction(const StageState *stage) {
+    int first = 0;
+    while (first < stage->leaves.count && !stage->leaves.items[first]->loop.reduction)
+        first++;
+    return first;
+}
+
 Relation *relation_add(NestState *state, StageState *stage, RelationKind kind, Node *whole, int count) {
     Relation *relation = ARENA_NEW(state->arena, Relation);
     relation->kind = kind;

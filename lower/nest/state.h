@@ -121,6 +121,7 @@ struct StageState {
     StageState *updates; /* of a stage that decompose made: the one that it initialises, into its buffer */
     StageState *initialisation; /* the reverse of updates */
     bool beside;                /* it runs at the place of the stage that it updates, before all of that one's loops */
+    bool partial; /* it stores partial results: reduction loops of it are around what cache_write made of it */
     Scope scope;
     bool scope_set;
     Box *boxes;        /* [rank], while finishing: what consumers read */
@@ -237,6 +238,7 @@ StageState *stage_of(const Node *node);
 const Node *next_outer(const Node *node); /* the loop around a leaf: of its stage, then of where that is computed */
 bool node_is_leaf(const Node *node);
 int leaf_index(const StageState *stage, const Node *leaf);
+int first_reduction(const StageState *stage); /* the place of its first reduction loop; their number: none */
 Relation *relation_add(NestState *state, StageState *stage, RelationKind kind, Node *whole, int count);
 /* Whether the stage is computed inside the body of a loop, which belongs to its owner or to one of its consumers. */
 bool stage_is_inside(const StageState *stage, const Node *loop);
@@ -301,6 +303,8 @@ bool check_not_inlined(NestState *state, const StageState *stage);
 /* Whether the statement may move the stage from its place; refuses outputs and what checks read. */
 bool check_movable(NestState *state, const Prim *prim, const StageState *stage);
 bool check_made(NestState *state, const StageState *stage); /* likewise; refuses what shares a domain */
+/* The stage from whose partial results the reduction goes on; NULL: it begins where it is computed. */
+StageState *resumed_stage(const StageState *stage);
 /* Rewrites the consumer's reads of the stage. */
 bool inline_into(NestState *state, StageState *consumer, StageState *stage);
 

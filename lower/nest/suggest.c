@@ -363,6 +363,15 @@ static void suggest_where_read(Suggestions *list) {
     list->count = places.count;
 }
 
+/* The loops outside of the reduction first: what is stored there is complete. */
+static void suggest_complete(Suggestions *list, int index, const StageState *stage) {
+    int first = first_reduction(stage);
+    for (int i = first - 1; i >= 0; i--)
+        suggest_loop(list, index, stage->leaves.items[i]);
+    for (int i = stage->leaves.count - 1; i >= first; i--)
+        suggest_loop(list, index, stage->leaves.items[i]);
+}
+
 /* cache_write, cache_read: another loop for at=. */
 static void suggest_at(Suggestions *list) {
     const PrimArg *at = prim_keyword(list->prim, "at");
@@ -372,7 +381,9 @@ static void suggest_at(Suggestions *list) {
     StageState *stage = list->prim->op == PRIM_CACHE_WRITE ? stage_named(list->state, what, strlen(what)) : NULL;
     if (stage == NULL)
         stage = stage_of_argument(list->state, at);
-    if (stage != NULL)
+    if (stage != NULL && list->prim->op == PRIM_CACHE_WRITE)
+        suggest_complete(list, index_of(list->prim, at), stage);
+    else if (stage != NULL)
         suggest_loops_of(list, index_of(list->prim, at), stage, true);
     if (list->prim->op == PRIM_CACHE_READ)
         suggest_readers(list, index_of(list->prim, at), tensor_named(list->state, what), stage);

@@ -180,6 +180,20 @@ static void divide_loops(Model *m, Part *part, Part *made, int at) {
         forget_clones(originals[d]);
 }
 
+static bool has_reductions(const Part *part, int from, int to) {
+    for (int i = from; i < to; i++)
+        if (part->loops.items[i]->reduction)
+            return true;
+    return false;
+}
+
+const Part *part_held(const Part *part) {
+    const Part *keeper = part->keeper;
+    while (keeper && !keeper->partial)
+        keeper = keeper->keeper;
+    return keeper;
+}
+
 bool model_cache_write(Model *m, const Prim *prim) {
     Part *part = model_part(m, prim->args[0].name);
     const PrimArg *at = prim_keyword(prim, "at");
@@ -195,7 +209,10 @@ bool model_cache_write(Model *m, const Prim *prim) {
     for (int i = 0; i < m->parts.count; i++)
         if (m->parts.items[i]->keeper == part)
             m->parts.items[i]->keeper = made;
-    divide_loops(m, part, made, loop ? loop_index(part, loop) : -1);
+    int index = loop ? loop_index(part, loop) : -1;
+    made->partial = part->partial && has_reductions(part, index + 1, part->loops.count);
+    part->partial = has_reductions(part, 0, index + 1);
+    divide_loops(m, part, made, index);
     made->domain = part->domain;
     if (!made->at) {
         made->domain = domain_new(m, made, made->stage->components[0].tensor);
@@ -206,7 +223,8 @@ bool model_cache_write(Model *m, const Prim *prim) {
     part->combines = false;
     Stage *storing = part->stage;
     storing->combine = COMBINE_NONE;
-    storing->components[0].initial = NULL;
+    if (!part->partial)
+        storing->components[0].initial = NULL;
     storing->reduction_count = 0;
     storing->components[0].value = read_all(m, storing, made->stage->components[0].tensor);
     return true;
@@ -266,7 +284,8 @@ bool model_rfactor(Model *m, const Prim *prim) {
             return false;
     }
     Part *part = named[0]->stage, *made = ARENA_NEW(m->arena, Part);
-    if (part->stage->axis_count + count > 6 || part->stage->combine == COMBINE_NONE || part->combines)
+    if (part->stage->axis_count + count > 6 || part->stage->combine == COMBINE_NONE || part->combines ||
+        part_held(part))
         return false;
     for (int r = 0; r < part->root_count; r++)
         if (part->roots[r]->partial) /* what rfactor made is not taken apart again here */

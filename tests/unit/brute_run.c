@@ -200,6 +200,28 @@ static bool tails_fit(Model *m, const Part *part) {
     return !m->form;
 }
 
+static bool is_first_iteration(const Part *part) {
+    for (int i = 0; i < part->loops.count; i++)
+        if (part->loops.items[i]->reduction && part->loops.items[i]->value != 0)
+            return false;
+    return true;
+}
+
+/* What an element of a stage begins with: its initial value, or what earlier iterations have summed. */
+static uint64_t begin_element(Point *p, int64_t element) {
+    Model *m = p->m;
+    const Part *held = part_held(p->part);
+    while (held && is_first_iteration(held))
+        held = part_held(held);
+    if (!held || m->wanted)
+        return eval(p, p->part->stage->components[0].initial);
+    Store *store = model_store(m, held->stage->components[0].tensor);
+    note(m, store, element, false);
+    if (!store->values[element])
+        model_wrong(m, "a sum goes on from an element that is not there");
+    return store->values[element];
+}
+
 static void run_instance(Model *m, const Part *part, bool initial) {
     const Stage *stage = part->stage;
     int64_t index[6];
@@ -212,7 +234,7 @@ static void run_instance(Model *m, const Part *part, bool initial) {
     int64_t element = element_of(store, index);
     if (part->stored && store->values[element])
         return; /* an earlier iteration has computed it */
-    uint64_t value = eval(&p, initial ? stage->components[0].initial : stage->components[0].value);
+    uint64_t value = initial ? begin_element(&p, element) : eval(&p, stage->components[0].value);
     if (m->wanted || m->why)
         return;
     bool updates = stage->combine != COMBINE_NONE && !initial;
@@ -232,6 +254,14 @@ static int first_reduction(const Part *part) {
     while (first < part->loops.count && !part->loops.items[first]->reduction)
         first++;
     return first;
+}
+
+/* Whether a loop around what the part keeps never runs: nothing else writes its elements. */
+static bool keeps_nothing(const Part *part) {
+    bool empty = false;
+    for (int i = 0; i < part->loops.count && part->partial; i++)
+        empty |= part->loops.items[i]->reduction && piece_extent(part->loops.items[i], part->domain) == 0;
+    return empty;
 }
 
 static void run_guests(Model *m, const Piece *loop, const Part *after) {
@@ -306,7 +336,7 @@ static void run_loop(Model *m, Part *part, int index, bool initial) {
 static void run_loops(Model *m, Part *part, int index, bool initial) {
     if (m->why)
         return;
-    if (!initial && part->stage->combine != COMBINE_NONE && index == first_reduction(part)) {
+    if (!initial && (part->stage->combine != COMBINE_NONE || keeps_nothing(part)) && index == first_reduction(part)) {
         run_loops(m, part, index, true);
         if (index == part->loops.count) {
             run_instance(m, part, false);

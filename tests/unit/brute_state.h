@@ -66,6 +66,7 @@ struct Part {
     bool stored; /* longer than an iteration of that: over one of stored_at, or everything */
     Piece *stored_at;
     Part *keeper; /* what stores what this one computes, of a cache_write inside a loop */
+    bool partial; /* stores what is summed so far: some of its reduction loops are around what it keeps */
     Domain *domain;
     bool inlined, unnamed;
     bool combines;    /* adds up what rfactor made */
@@ -105,6 +106,8 @@ Domain *domain_new(Model *m, Part *owner, const Tensor *tensor); /* all of the t
 Part *part_new(Model *m, const char *name, const Stage *stage, int index);
 void part_insert(Model *m, Part *part, int index);
 Store *model_store(Model *m, const Tensor *tensor);
+/* The part that stores what this one has summed in earlier iterations; NULL: it begins anew. */
+const Part *part_held(const Part *part);
 int loop_index(const Part *part, const Piece *loop);   /* among the loops of the part, or -1 */
 int part_order(const Model *m, const Part *part);      /* among the parts of the model, or -1 */
 Part *model_part(const Model *m, const char *name);    /* or NULL */

@@ -269,6 +269,16 @@ static const LegalCase legal_cases[] = {
      "                R(i, j) += A(i, r_k) * B(r_k, j) where 10 * x + y < 64\n"
      "        for y.store in 0:10\n"
      "            C(i, j) = R(i, j) where 10 * x + y.store < 64\n"},
+    {OF(matmul), "cache_write inside a reduction: it goes on from what is stored",
+     "ko, ki = split(C.r_k, 16)\nreorder(C.i, ko, C.j, ki)\nR = cache_write(C, at=C.j)",
+     "for i in 0:64\n"
+     "    for ko in 0:4\n"
+     "        for j in 0:64\n"
+     "            R: 1 x 1 in local from (i, j)\n"
+     "            R(i, j) = C(i, j), at first 0.0\n"
+     "            for ki in 0:16\n"
+     "                R(i, j) += A(i, r_k) * B(r_k, j)\n"
+     "            C(i, j) = R(i, j)\n"},
     {OF(matmul), "cache_write of what another one is made in",
      "R = cache_write(C, at=C.j)\nf = fuse(C.i, C.j)\nQ = cache_write(C)",
      "for f in 0:4096\n"
@@ -444,8 +454,6 @@ static const RefusedCase refused_cases[] = {
      "O[1].w is vectorized, so nothing can be computed inside it, as O[0] is", "compute_at(O[0], O[1].h)"},
     {OF(blur), "compute_at inlined", "inline(a)\ncompute_at(a, B.i)", 1,
      "a is inlined: it has no loops of its own any more", NULL},
-    {OF(matmul), "cache_write reduction", "reorder(C.r_k, C.i, C.j)\nR = cache_write(C, at=C.i)", 1,
-     "the reduction loop C.r_k is not inside C.i: at that place C is only partly summed", NULL},
     {OF(chain), "cache_write foreign", "R = cache_write(O[0], at=O.w)", 0,
      "O.w is no loop of O[0]; cache_write computes O[0] at one of its own loops: O[0].n, O[0].m, O[0].h, "
      "O[0].w, O[0].r_c, O[0].r_kh and O[0].r_kw",

@@ -1,0 +1,35 @@
+/* terms.c - which terms of a reduction count: those that a condition of its value, or a factor that is 0 outside of a
+ * tensor, does not leave out.
+ *
+ * Used by the first step of expand (build.c), which tests these conditions around loops. Pure in the stage's
+ * expressions.
+ */
+#include "lower/kernel/passes.h"
+
+ExprList take_predicates(Arena *arena, const Stage *stage, Expr **value) {
+    ExprList list = {0};
+    while ((*value)->kind == EXPR_OP && (*value)->op == OP_SELECT && is_identity(stage->combine, (*value)->args[2])) {
+        conjuncts_add(arena, &list, (*value)->args[0]);
+        *value = (*value)->args[1];
+    }
+    return list;
+}
+
+void add_zero_conditions(Arena *arena, const Expr *term, ExprList *list) {
+    bool chooses = term->kind == EXPR_OP && term->op == OP_SELECT && expr_is_zero(term->args[2]);
+    if (chooses && !expr_reads(term->args[0]))
+        conjuncts_add(arena, list, term->args[0]);
+    if (chooses || term->kind == EXPR_CAST)
+        add_zero_conditions(arena, term->args[chooses], list);
+    for (int i = 0; term->kind == EXPR_OP && term->op == OP_MUL && i < 2; i++)
+        add_zero_conditions(arena, term->args[i], list);
+    for (int d = 0; term->kind == EXPR_READ && term->otherwise && expr_is_zero(term->otherwise) && d < term->count;
+         d++) {
+        if (expr_reads(term->args[d]))
+            continue;
+        Expr *bounds[2];
+        index_bounds(arena, term->tensor, d, term->args[d], bounds);
+        list_push(arena, list, bounds[0]);
+        list_push(arena, list, bounds[1]);
+    }
+}
