@@ -16,6 +16,16 @@ bool loop_is_tensorized(const StageFacts *stage, int loop) {
     return stage->loops[loop]->kind == LOOP_TENSORIZED;
 }
 
+bool stage_reduces(const StageFacts *stage) {
+    return stage->stage->stage->reduction_count > 0;
+}
+
+bool stage_scans_rows(const StageFacts *stage) {
+    const Stage *computed = stage->stage->stage;
+    return computed->scan && !stage_reduces(stage) && computed->axis_count > 1 &&
+           computed->step == computed->axis_count - 1;
+}
+
 double loop_vectors(const StageFacts *stage, int loop) {
     return ceil(stage->extents[loop] / stage->lanes);
 }

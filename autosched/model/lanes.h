@@ -10,13 +10,17 @@
 bool loop_is_expanded(const StageFacts *stage, int loop);
 /* A tensorized loop: the whole instruction counts as one operation on one vector of each operand. */
 bool loop_is_tensorized(const StageFacts *stage, int loop);
+bool stage_reduces(const StageFacts *stage);
+/* Whether the stage is a scan along memory, computed row by row: each step waits for the one before. */
+bool stage_scans_rows(const StageFacts *stage);
 double loop_vectors(const StageFacts *stage, int loop);
 bool access_is_vector(const StageFacts *stage, const AccessFacts *access);
 /* Distinct vectors (or scalars to broadcast) of an access in one run of the block. 0: another access fetches them. */
 double access_count_in_block(const StageFacts *stage, const AccessFacts *access);
 /* Shuffles that gather the vectors of a read from those that it is spread over, or spread those of a write. */
 double access_shuffles(const StageFacts *stage, const AccessFacts *access);
-/* Instructions of one run of the block that test whether clamped lanes are inside, where they are one vector of memory. */
+/* Instructions of one run of the block that test whether clamped lanes are inside, where they are one vector of memory.
+ */
 double clamp_tests(const StageFacts *stage);
 
 #endif

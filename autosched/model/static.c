@@ -2,14 +2,14 @@
  *
  * A stage's inner block is its unrolled and vectorized loops. The block takes the largest of these times: multiply-adds
  * on their ports, loads on theirs, stores, all instructions at the issue width, and the latency of each accumulator's
- * chain. Traffic between two levels of memory is the footprint of the largest loop body that fits the nearer level,
- * times its runs (as in ROLLER and the cache models before it). All is counted for the thread with the most iterations
- * of the parallel loop, whose share is contiguous.
+ * chain. Traffic between two levels of memory is that of memory.h. All is counted for the thread with the most
+ * iterations of the parallel loop, whose share is contiguous.
  *
  * What a machine does in how much time is its row of machines.def. Only ratios matter, since estimates are compared
  * with each other alone.
  */
 #include "autosched/model/lanes.h"
+#include "autosched/model/memory.h"
 #include "autosched/model/model.h"
 #include "lang/machine.h"
 
@@ -18,7 +18,7 @@
 
 /* What the C library does on every machine: allocations from PAGED_LEAST bytes on begin on a page; those of more pages
  * than FAULTED_PAGES are given back, and fault again when they are touched. */
-enum { PAGED_LEAST = 1 << 16, FAULTED_PAGES = 32, LAST_CACHE = 2 /* a level */ };
+enum { PAGED_LEAST = 1 << 16, FAULTED_PAGES = 32 };
 enum { DIVIDED_BYTES = 32, DIVIDED_LEAST = 16 }; /* what divide_cost is for; what shorter vectors take */
 
 typedef struct Block {
@@ -87,10 +87,6 @@ static double divider_cycles(const StageFacts *stage, const Target *target, doub
     return vectors * stage->divisions * stage->machine->divide_cost * bytes / DIVIDED_BYTES;
 }
 
-static bool reduces(const StageFacts *stage) {
-    return stage->stage->stage->reduction_count > 0;
-}
-
 /* The part of the runs where a guarded access of a reduction may be outside; other tiles have a copy without the guard.
  * A dimension is padded if places and taps share it; it has two sides. */
 static double edge_part(const StageFacts *stage, const AccessFacts *access) {
@@ -108,7 +104,7 @@ static double edge_part(const StageFacts *stage, const AccessFacts *access) {
         if (taps > 0 && places > 0)
             inside *= 1 - fmin(2 / tiles, 1);
     }
-    return reduces(stage) ? 1 - inside : 1;
+    return stage_reduces(stage) ? 1 - inside : 1;
 }
 
 /* Distinct index tests of a guarded access in one run of the block. Tests that no outer loop changes are made
@@ -141,7 +137,7 @@ static void block_reads(const StageFacts *stage, Block *block) {
         block->loads += loads;
         block->arithmetic += access_shuffles(stage, access) * loads / count;
         if (access->guarded) {
-            bool waits = reduces(stage) && !access_is_vector(stage, access);
+            bool waits = stage_reduces(stage) && !access_is_vector(stage, access);
             block->guards += waits ? loads * stage->machine->guarded_step_cost
                                    : block_tests(stage, access) * stage->machine->guard_cost;
             block->edges = fmax(block->edges, edge_part(stage, access));
@@ -150,20 +146,14 @@ static void block_reads(const StageFacts *stage, Block *block) {
     }
 }
 
-/* Whether the stage is a scan along memory, computed row by row: each step waits for the one before. */
-static bool scans_rows(const StageFacts *stage) {
-    const Stage *computed = stage->stage->stage;
-    return computed->scan && !reduces(stage) && computed->axis_count > 1 && computed->step == computed->axis_count - 1;
-}
-
 static void block_writes(const StageFacts *stage, Block *block) {
     const AccessFacts *written = &stage->accesses[0];
     int components = stage->stage->stage->component_count;
     double count = access_count_in_block(stage, written), steps = block->vectors / (count < 1 ? 1 : count);
-    if (!reduces(stage)) {
+    if (!stage_reduces(stage)) {
         block->stores = written->in_registers ? 0 : count * components;
         block->arithmetic += access_shuffles(stage, written) * components;
-        block->chain = scans_rows(stage) ? stage->machine->memory_latency : 0;
+        block->chain = stage_scans_rows(stage) ? stage->machine->memory_latency : 0;
         return;
     }
     block->accumulators = count * components;
@@ -190,8 +180,9 @@ static double unrolled_steps(const StageFacts *stage) {
 static void block_spills(const StageFacts *stage, const Target *target, Block *block) {
     double registers = target->vector_registers;
     double needed = block->accumulators + block->operands;
-    double held =
-        reduces(stage) || !stage->accesses[0].in_registers ? 0 : access_count_in_block(stage, &stage->accesses[0]);
+    double held = stage_reduces(stage) || !stage->accesses[0].in_registers
+                      ? 0
+                      : access_count_in_block(stage, &stage->accesses[0]);
     block->spilled = fmax(held - registers, 0);
     if (block->accumulators > 0 && needed > registers)
         block->spilled = (needed - registers) * unrolled_steps(stage);
@@ -218,7 +209,8 @@ static double block_cycles(const Block *block) {
 
 /* Halving steps of a block that combines the lanes of a register; 0: it is no such block. */
 static double across_steps(const StageFacts *stage, const Block *block) {
-    bool lanes = reduces(stage) && stage->access_count == 2 && stage->accesses[1].in_registers && block->vectors > 1;
+    bool lanes =
+        stage_reduces(stage) && stage->access_count == 2 && stage->accesses[1].in_registers && block->vectors > 1;
     for (int l = 0; l < stage->loop_count && lanes; l++)
         lanes = !loop_is_expanded(stage, l) || stage->extents[l] <= 1 ||
                 (stage->loops[l]->kind == LOOP_UNROLLED && stage->accesses[0].strides[l] == 0 &&
@@ -244,283 +236,6 @@ static Block block_of(const StageFacts *stage, const Target *target) {
     block_writes(stage, &block);
     block_spills(stage, target, &block);
     return block;
-}
-
-/* --- memory --- */
-
-/* Bytes fetched for each byte that the body of the first `depth` loops touches: whole cache lines, and all rows in a
- * line. */
-static double line_times(const StageFacts *stage, const AccessFacts *access, int depth) {
-    double times = 1, unit = access->bytes, line = stage->machine->line_bytes;
-    for (int d = access->rank - 1; d >= 0; d--) {
-        double reach = fmin(access_reach(stage, access, d, depth), access->dims[d]), room = unit * access->dims[d];
-        if (d == 0 || room >= line)
-            return unit * reach < line && room > unit * reach ? times * line / (unit * reach) : times;
-        times *= access->dims[d] / fmax(reach, 1);
-        unit = room;
-    }
-    return times;
-}
-
-/* Bytes in whole cache lines, unless the loop outside touches the rest of the line. */
-static double line_bytes(const StageFacts *stage, const AccessFacts *access, int depth) {
-    if (access->in_registers)
-        return 0;
-    return access_footprint(stage, access, depth) * line_times(stage, access, depth > 0 ? depth - 1 : 0);
-}
-
-/* The largest power of two that divides a distance, up to the period of a cache's sets. */
-static double common_power(double distance, double line, double period) {
-    double power = line;
-    while (power < period && fmod(distance, 2 * power) == 0)
-        power *= 2;
-    return power;
-}
-
-/* The cache space that the body of the first `depth` loops needs. Rows at a distance divisible by a large power of two
- * share few sets, as if each were that long. */
-static double occupied_bytes(const StageFacts *stage, const AccessFacts *access, int depth) {
-    double bytes = line_bytes(stage, access, depth), rows = 1, distance = access->bytes, run = 1;
-    double line = stage->machine->line_bytes, period = stage->machine->set_bytes;
-    if (access->in_registers || access->rank < 2)
-        return bytes;
-    for (int d = access->rank - 1; d >= 0; d--) {
-        double reach = fmin(access_reach(stage, access, d, depth), access->dims[d]);
-        if (rows == 1 && run == fmax(distance / access->bytes, 1))
-            run *= reach; /* still contiguous */
-        else if (reach > 1)
-            bytes = fmax(bytes, (rows *= reach) * (distance < line ? distance : common_power(distance, line, period)));
-        distance *= access->dims[d];
-    }
-    return bytes;
-}
-
-/* How much more the access touches together with those that are shifted against it. */
-static double shifted_times(const StageFacts *stage, const AccessFacts *access, int depth) {
-    double times = 1;
-    for (int d = 0; d < access->rank && access->shifts > 1; d++) {
-        double reach = fmin(access_reach(stage, access, d, depth), access->dims[d]);
-        times *= fmin(reach + access->spread[d], access->dims[d]) / fmax(reach, 1);
-    }
-    return fmin(times, access->shifts);
-}
-
-static double body_bytes(const StageFacts *stage, int depth) {
-    double bytes = 0;
-    for (int a = 0; a < stage->access_count; a++)
-        bytes += occupied_bytes(stage, &stage->accesses[a], depth) * shifted_times(stage, &stage->accesses[a], depth);
-    return bytes;
-}
-
-/* Cycles for address translation: when a loop moves by about a page or more each iteration, over more pages than the
- * first-level TLB holds. */
-static double page_cycles(const StageFacts *stage, const Block *block) {
-    double cycles = 0;
-    if (block->serial < 0 || scans_rows(stage))
-        return 0;
-    const Machine *machine = stage->machine;
-    double extent = stage->extents[block->serial], page = machine->page_bytes;
-    for (int a = 0; a < stage->access_count; a++) {
-        double distance = fabs(stage->accesses[a].strides[block->serial]) * stage->accesses[a].bytes;
-        if (!stage->accesses[a].in_registers && distance > page / 4 && distance * extent > machine->near_pages * page)
-            cycles += machine->page_cost * fmin(distance / page, 1);
-    }
-    return cycles * block->runs;
-}
-
-/* A contiguous run of elements, and how many such runs are walked side by side. */
-typedef struct Runs {
-    double length, count, distance; /* distance: between the runs added last */
-    double places;                  /* of those runs; loops of the same stride overlap */
-} Runs;
-
-static void runs_add(Runs *runs, double stride, double extent) {
-    if (stride <= runs->length) {
-        runs->length += stride * (extent - 1);
-        return;
-    }
-    double places = stride == runs->distance ? runs->places + extent - 1 : extent;
-    runs->count *= places / (stride == runs->distance ? runs->places : 1);
-    runs->distance = stride;
-    runs->places = places;
-}
-
-/* The runs of the loops from one on, short strides first: all is taken as touched at about the same time. */
-static Runs runs_inside(const StageFacts *stage, const AccessFacts *access, int from) {
-    Runs runs = {1, 1, 0, 1};
-    for (double last = 0, next = 0; next < HUGE_VAL; last = next) {
-        next = HUGE_VAL;
-        for (int l = from; l < stage->loop_count; l++)
-            if (fabs(access->strides[l]) > last && stage->extents[l] > 1)
-                next = fmin(next, fabs(access->strides[l]));
-        for (int l = from; l < stage->loop_count && next < HUGE_VAL; l++)
-            if (fabs(access->strides[l]) == next && stage->extents[l] > 1)
-                runs_add(&runs, next, stage->extents[l]);
-    }
-    return runs;
-}
-
-/* Bytes touched in sequence before another part of the buffer: the hardware prefetches these. It follows a few runs
- * side by side as well as one. */
-static double sequential_bytes(const StageFacts *stage, const AccessFacts *access, double near) {
-    int from = stage->loop_count;
-    Runs runs = {1, 1, 0, 1};
-    for (int l = from - 1; l >= 0 && access_footprint(stage, access, l) <= near; l--) {
-        Runs more = runs_inside(stage, access, l);
-        if (more.count > stage->machine->streams)
-            continue;
-        runs = more;
-        from = l;
-    }
-    for (int l = from - 1; l >= 0 && runs.count <= stage->machine->streams; l--)
-        if (stage->extents[l] > 1 && access->strides[l] != 0)
-            runs_add(&runs, fabs(access->strides[l]), stage->extents[l]);
-    return runs.length * access->bytes;
-}
-
-/* The part of a loop body's fetches that miss in its next run, because the body exceeds the cache. The last cache is
- * not strictly LRU: some of a body that barely exceeds it stays. */
-static double missing_part(const Machine *machine, double body, double cache, int level) {
-    return level == LAST_CACHE ? fmin(fmax(machine->excess_missing * (body - cache) / body, 0), 1) : 1;
-}
-
-static int common_loops(const StageFacts *a, const StageFacts *b) {
-    int count = 0;
-    while (count < a->loop_count && count < b->loop_count && a->loops[count]->var == b->loops[count]->var)
-        count++;
-    return count;
-}
-
-/* The mean bytes of an access that each iteration of the loop before `depth` is the first to touch. */
-static double fresh_bytes(const StageFacts *stage, const AccessFacts *access, int depth) {
-    return access_footprint(stage, access, depth - 1) / stage->extents[depth - 1];
-}
-
-/* Whether the other access touches as much of the tensor in an iteration of common loops: reads the same, or writes what
- * is new in a window that slides. */
-static bool covers(const StageFacts *other, const AccessFacts *by, const StageFacts *stage, const AccessFacts *access,
-                   int common) {
-    if (by->tensor != access->tensor)
-        return false;
-    if (!by->write)
-        return access_footprint(stage, access, common) <= access_footprint(other, by, common);
-    bool slides = by->strides[common - 1] != 0 && access->strides[common - 1] != 0;
-    return slides &&
-           fresh_bytes(stage, access, common) <= fresh_bytes(other, by, common) + stage->machine->line_bytes;
-}
-
-/* Whether an earlier stage in the same iteration of common loops touched as much of the tensor, and all that both touch
- * there stays in the cache. */
-static bool was_touched_before(const Profile *profile, const StageFacts *stage, const AccessFacts *access,
-                               double cache) {
-    for (int s = 0; s < profile->stage_count && profile->stages[s].stage != stage->stage; s++) {
-        const StageFacts *other = &profile->stages[s];
-        int common = common_loops(stage, other);
-        for (int a = 0; a < other->access_count && common > 0; a++)
-            if (covers(other, &other->accesses[a], stage, access, common) &&
-                body_bytes(stage, common) + body_bytes(other, common) - line_bytes(stage, access, common) <= cache)
-                return true;
-    }
-    return false;
-}
-
-/* Bytes that move into a cache which holds the body of the first `depth` loops and no more. */
-static double moved_bytes(const Profile *profile, const StageFacts *stage, int depth, double cache, int level) {
-    const Machine *machine = stage->machine;
-    double bytes = 0;
-    for (int a = 0; a < stage->access_count; a++) {
-        const AccessFacts *access = &stage->accesses[a];
-        double moved = line_bytes(stage, access, depth) * shifted_times(stage, access, depth);
-        int first = depth;
-        if (first > 0 && access->strides[first - 1] == 0)
-            first--; /* what the next loop does not change mostly stays */
-        for (int l = 0; l < first; l++)
-            moved *= stage->extents[l];
-        moved *= access->write ? machine->written_times[level] : was_touched_before(profile, stage, access, cache) ? 0 : 1;
-        if (moved == 0)
-            continue;
-        double started = machine->run_start[level] / sequential_bytes(stage, access, machine->run_near[level]);
-        bytes += moved * (1 + fmin(started, machine->most_started[access->write]));
-    }
-    return bytes;
-}
-
-/* Bytes that move into a cache of a size and level. Goes outwards from the block while the body fits. What stays of a
- * larger body moves as often as a body further outside needs it; where sums take most of the time, excess_missing was
- * measured without that. */
-static double traffic(const Profile *profile, const StageFacts *stage, const Block *block, double cache, int level) {
-    int depth = block->serial + 1;
-    double bytes = 0;
-    while (depth > 0 && body_bytes(stage, depth - 1) <= cache)
-        depth--;
-    bool stays = level == LAST_CACHE && !reduces(&profile->stages[profile->heaviest]);
-    for (int d = stays || depth == 0 ? 1 : depth; d <= depth; d++) {
-        double missing = missing_part(stage->machine, body_bytes(stage, d - 1), cache, level);
-        bytes = missing * moved_bytes(profile, stage, d, cache, level) + (1 - missing) * bytes;
-    }
-    return bytes;
-}
-
-/* Places along a dimension that expanded loops reach, and the bytes between them: the shortest step of these loops.
- * Loops along one dimension may overlap. */
-static double reached_places(const StageFacts *stage, const AccessFacts *access, int dimension, double *unit) {
-    double reach = 0, places = 1, step = 0;
-    *unit = 0;
-    for (int l = 0; l < stage->loop_count; l++) {
-        double slope = fabs(access->slopes[dimension * stage->loop_count + l]);
-        if (slope == 0 || stage->extents[l] <= 1 || !loop_is_expanded(stage, l) ||
-            stage->loops[l]->kind == LOOP_VECTORIZED || loop_is_tensorized(stage, l))
-            continue;
-        reach += slope * (stage->extents[l] - 1);
-        places *= stage->extents[l];
-        if (step == 0 || slope < step) {
-            step = slope;
-            *unit = fabs(access->strides[l]) * access->bytes;
-        }
-    }
-    return step == 0 ? 1 : fmin(1 + reach / step, places);
-}
-
-/* Successive runs of the block that find an access on the same cache line. */
-static double runs_on_line(const AccessFacts *access, const Block *block) {
-    double step = block->serial >= 0 ? fabs(access->strides[block->serial]) * access->bytes : 0;
-    return step > 0 ? fmax(block->machine->line_bytes / step, 1) : 1;
-}
-
-/* Cycles to fetch a line again whose set has `excess` lines too many. For scalars on one line the fetch overlaps with
- * the use of the last ones. */
-static double conflict_cycles_of_line(const StageFacts *stage, const AccessFacts *access, const Block *block,
-                                      double excess) {
-    const Machine *machine = stage->machine;
-    if (access_is_vector(stage, access))
-        return machine->conflict_cost * fmin(excess / 2, 1);
-    double cycles = fmin(machine->scalar_conflict_cost * excess * excess, machine->scalar_conflict_most);
-    return cycles / runs_on_line(access, block);
-}
-
-/* Cycles of a run of the block for conflict misses: too many lines fall into one set of the nearest cache, whose sets
- * repeat after a period. They increase from the last way on. */
-static double access_conflicts(const StageFacts *stage, const AccessFacts *access, const Block *block, double period) {
-    double lines = 1, sets = 1, most = 1, line = stage->machine->line_bytes;
-    for (int d = 0; d < access->rank; d++) {
-        double unit, places = reached_places(stage, access, d, &unit);
-        if (places <= 1 || unit < line)
-            continue;
-        double apart = period / common_power(unit, line, period);
-        lines *= places;
-        sets *= fmin(places, apart);
-        most = fmax(most, apart);
-    }
-    double excess = fmax(lines / fmin(sets, most) - (stage->machine->set_lines - 2), 0);
-    return lines * conflict_cycles_of_line(stage, access, block, excess);
-}
-
-static double conflict_cycles(const StageFacts *stage, const Block *block) {
-    double period = stage->machine->set_bytes, cycles = 0;
-    for (int a = 1; a < stage->access_count && !scans_rows(stage); a++)
-        if (!stage->accesses[a].in_registers)
-            cycles += access_conflicts(stage, &stage->accesses[a], block, period);
-    return cycles;
 }
 
 /* --- threads --- */
@@ -713,7 +428,7 @@ static double aliased_part(const StageFacts *stage, const StageFacts *storing, i
  * are done. */
 static double alias_cycles(const Profile *profile, const StageFacts *stage) {
     const Machine *machine = stage->machine;
-    bool waits = reduces(stage) && machine->alias_cost > 0;
+    bool waits = stage_reduces(stage) && machine->alias_cost > 0;
     const StageFacts *storing = waits ? stage_that_stores(profile, stage) : NULL;
     if (!storing || storing->accesses[0].size < PAGED_LEAST || storing->loop_count < stage->outer_count)
         return 0;
@@ -751,17 +466,17 @@ static void add_stage(const Profile *profile, const StageFacts *whole, const Tar
     StageFacts thread = busiest_thread(whole, target, extents, &part, &forks), *stage = &thread;
     Block block = block_of(stage, target);
     double held = fmax(held_part(whole, stage, false), held_part(whole, stage, true));
-    double cycles = block.runs * stage->kept * held * (block_cycles(&block) + conflict_cycles(stage, &block));
+    double cycles = block.runs * stage->kept * held * (block_cycles(&block) + conflict_cycles(stage, block.serial));
     cycles += foreign_lines(profile, stage, target) * machine->foreign_cost;
     cycles += entries(stage) * machine->entry_cost + shared_edges(stage, part) * machine->edge_cost +
               alias_cycles(profile, stage);
-    seconds[0] = (cycles + page_cycles(stage, &block)) / machine->clock_rate;
+    seconds[0] = (cycles + page_cycles(stage, block.serial) * block.runs) / machine->clock_rate;
     Block all = block;
     block_shape(whole, &all);
     for (int level = 0; level < 3; level++) {
         double cache = (double)machine->cache_bytes[level] * machine->usable_part[level];
         bool shared = level == LAST_CACHE; /* shared by all threads, as is the memory behind it */
-        double bytes = traffic(profile, shared ? whole : stage, shared ? &all : &block, cache, level);
+        double bytes = traffic_bytes(profile, shared ? whole : stage, shared ? all.serial : block.serial, cache, level);
         seconds[level + 1] = bytes / machine->bytes_per_cycle[level] / machine->clock_rate;
         seconds[level + 1] *= shared ? fmax(part, machine->memory_part) : 1;
         estimate->level[level] += seconds[level + 1];

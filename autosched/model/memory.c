@@ -1,0 +1,278 @@
+/* memory.c - see memory.h. */
+#include "autosched/model/memory.h"
+#include "autosched/model/lanes.h"
+#include "lang/machine.h"
+
+#include <math.h>
+
+/* Bytes fetched for each byte that the body of the first `depth` loops touches: whole cache lines, and all rows in a
+ * line. */
+static double line_times(const StageFacts *stage, const AccessFacts *access, int depth) {
+    double times = 1, unit = access->bytes, line = stage->machine->line_bytes;
+    for (int d = access->rank - 1; d >= 0; d--) {
+        double reach = fmin(access_reach(stage, access, d, depth), access->dims[d]), room = unit * access->dims[d];
+        if (d == 0 || room >= line)
+            return unit * reach < line && room > unit * reach ? times * line / (unit * reach) : times;
+        times *= access->dims[d] / fmax(reach, 1);
+        unit = room;
+    }
+    return times;
+}
+
+/* Bytes in whole cache lines, unless the loop outside touches the rest of the line. */
+static double line_bytes(const StageFacts *stage, const AccessFacts *access, int depth) {
+    if (access->in_registers)
+        return 0;
+    return access_footprint(stage, access, depth) * line_times(stage, access, depth > 0 ? depth - 1 : 0);
+}
+
+/* The largest power of two that divides a distance, up to the period of a cache's sets. */
+static double common_power(double distance, double line, double period) {
+    double power = line;
+    while (power < period && fmod(distance, 2 * power) == 0)
+        power *= 2;
+    return power;
+}
+
+/* The cache space that the body of the first `depth` loops needs. Rows at a distance divisible by a large power of two
+ * share few sets, as if each were that long. */
+static double occupied_bytes(const StageFacts *stage, const AccessFacts *access, int depth) {
+    double bytes = line_bytes(stage, access, depth), rows = 1, distance = access->bytes, run = 1;
+    double line = stage->machine->line_bytes, period = stage->machine->set_bytes;
+    if (access->in_registers || access->rank < 2)
+        return bytes;
+    for (int d = access->rank - 1; d >= 0; d--) {
+        double reach = fmin(access_reach(stage, access, d, depth), access->dims[d]);
+        if (rows == 1 && run == fmax(distance / access->bytes, 1))
+            run *= reach; /* still contiguous */
+        else if (reach > 1)
+            bytes = fmax(bytes, (rows *= reach) * (distance < line ? distance : common_power(distance, line, period)));
+        distance *= access->dims[d];
+    }
+    return bytes;
+}
+
+/* How much more the access touches together with those that are shifted against it. */
+static double shifted_times(const StageFacts *stage, const AccessFacts *access, int depth) {
+    double times = 1;
+    for (int d = 0; d < access->rank && access->shifts > 1; d++) {
+        double reach = fmin(access_reach(stage, access, d, depth), access->dims[d]);
+        times *= fmin(reach + access->spread[d], access->dims[d]) / fmax(reach, 1);
+    }
+    return fmin(times, access->shifts);
+}
+
+static double body_bytes(const StageFacts *stage, int depth) {
+    double bytes = 0;
+    for (int a = 0; a < stage->access_count; a++)
+        bytes += occupied_bytes(stage, &stage->accesses[a], depth) * shifted_times(stage, &stage->accesses[a], depth);
+    return bytes;
+}
+
+double page_cycles(const StageFacts *stage, int serial) {
+    double cycles = 0;
+    if (serial < 0 || stage_scans_rows(stage))
+        return 0;
+    const Machine *machine = stage->machine;
+    double extent = stage->extents[serial], page = machine->page_bytes;
+    for (int a = 0; a < stage->access_count; a++) {
+        double distance = fabs(stage->accesses[a].strides[serial]) * stage->accesses[a].bytes;
+        if (!stage->accesses[a].in_registers && distance > page / 4 && distance * extent > machine->near_pages * page)
+            cycles += machine->page_cost * fmin(distance / page, 1);
+    }
+    return cycles;
+}
+
+/* A contiguous run of elements, and how many such runs are walked side by side. */
+typedef struct Runs {
+    double length, count, distance; /* distance: between the runs added last */
+    double places;                  /* of those runs; loops of the same stride overlap */
+} Runs;
+
+static void runs_add(Runs *runs, double stride, double extent) {
+    if (stride <= runs->length) {
+        runs->length += stride * (extent - 1);
+        return;
+    }
+    double places = stride == runs->distance ? runs->places + extent - 1 : extent;
+    runs->count *= places / (stride == runs->distance ? runs->places : 1);
+    runs->distance = stride;
+    runs->places = places;
+}
+
+/* The runs of the loops from one on, short strides first: all is taken as touched at about the same time. */
+static Runs runs_inside(const StageFacts *stage, const AccessFacts *access, int from) {
+    Runs runs = {1, 1, 0, 1};
+    for (double last = 0, next = 0; next < HUGE_VAL; last = next) {
+        next = HUGE_VAL;
+        for (int l = from; l < stage->loop_count; l++)
+            if (fabs(access->strides[l]) > last && stage->extents[l] > 1)
+                next = fmin(next, fabs(access->strides[l]));
+        for (int l = from; l < stage->loop_count && next < HUGE_VAL; l++)
+            if (fabs(access->strides[l]) == next && stage->extents[l] > 1)
+                runs_add(&runs, next, stage->extents[l]);
+    }
+    return runs;
+}
+
+/* Bytes touched in sequence before another part of the buffer: the hardware prefetches these. It follows a few runs
+ * side by side as well as one. */
+static double sequential_bytes(const StageFacts *stage, const AccessFacts *access, double near) {
+    int from = stage->loop_count;
+    Runs runs = {1, 1, 0, 1};
+    for (int l = from - 1; l >= 0 && access_footprint(stage, access, l) <= near; l--) {
+        Runs more = runs_inside(stage, access, l);
+        if (more.count > stage->machine->streams)
+            continue;
+        runs = more;
+        from = l;
+    }
+    for (int l = from - 1; l >= 0 && runs.count <= stage->machine->streams; l--)
+        if (stage->extents[l] > 1 && access->strides[l] != 0)
+            runs_add(&runs, fabs(access->strides[l]), stage->extents[l]);
+    return runs.length * access->bytes;
+}
+
+/* The part of a loop body's fetches that miss in its next run, because the body exceeds the cache. The last cache is
+ * not strictly LRU: some of a body that barely exceeds it stays. */
+static double missing_part(const Machine *machine, double body, double cache, int level) {
+    return level == LAST_CACHE ? fmin(fmax(machine->excess_missing * (body - cache) / body, 0), 1) : 1;
+}
+
+int common_loops(const StageFacts *a, const StageFacts *b) {
+    int count = 0;
+    while (count < a->loop_count && count < b->loop_count && a->loops[count]->var == b->loops[count]->var)
+        count++;
+    return count;
+}
+
+/* The mean bytes of an access that each iteration of the loop before `depth` is the first to touch. */
+static double fresh_bytes(const StageFacts *stage, const AccessFacts *access, int depth) {
+    return access_footprint(stage, access, depth - 1) / stage->extents[depth - 1];
+}
+
+/* Whether the other access touches as much of the tensor in an iteration of common loops: reads the same, or writes
+ * what is new in a window that slides. */
+static bool covers(const StageFacts *other, const AccessFacts *by, const StageFacts *stage, const AccessFacts *access,
+                   int common) {
+    if (by->tensor != access->tensor)
+        return false;
+    if (!by->write)
+        return access_footprint(stage, access, common) <= access_footprint(other, by, common);
+    bool slides = by->strides[common - 1] != 0 && access->strides[common - 1] != 0;
+    return slides && fresh_bytes(stage, access, common) <= fresh_bytes(other, by, common) + stage->machine->line_bytes;
+}
+
+/* Whether an earlier stage in the same iteration of common loops touched as much of the tensor, and all that both touch
+ * there stays in the cache. */
+static bool was_touched_before(const Profile *profile, const StageFacts *stage, const AccessFacts *access,
+                               double cache) {
+    for (int s = 0; s < profile->stage_count && profile->stages[s].stage != stage->stage; s++) {
+        const StageFacts *other = &profile->stages[s];
+        int common = common_loops(stage, other);
+        for (int a = 0; a < other->access_count && common > 0; a++)
+            if (covers(other, &other->accesses[a], stage, access, common) &&
+                body_bytes(stage, common) + body_bytes(other, common) - line_bytes(stage, access, common) <= cache)
+                return true;
+    }
+    return false;
+}
+
+/* Bytes that move into a cache which holds the body of the first `depth` loops and no more. */
+static double moved_bytes(const Profile *profile, const StageFacts *stage, int depth, double cache, int level) {
+    const Machine *machine = stage->machine;
+    double bytes = 0;
+    for (int a = 0; a < stage->access_count; a++) {
+        const AccessFacts *access = &stage->accesses[a];
+        double moved = line_bytes(stage, access, depth) * shifted_times(stage, access, depth);
+        int first = depth;
+        if (first > 0 && access->strides[first - 1] == 0)
+            first--; /* what the next loop does not change mostly stays */
+        for (int l = 0; l < first; l++)
+            moved *= stage->extents[l];
+        moved *= access->write                                       ? machine->written_times[level]
+                 : was_touched_before(profile, stage, access, cache) ? 0
+                                                                     : 1;
+        if (moved == 0)
+            continue;
+        double started = machine->run_start[level] / sequential_bytes(stage, access, machine->run_near[level]);
+        bytes += moved * (1 + fmin(started, machine->most_started[access->write]));
+    }
+    return bytes;
+}
+
+/* Goes outwards from the block while the body fits. What stays of a larger body moves as often as a body further
+ * outside needs it; where sums take most of the time, excess_missing was measured without that. */
+double traffic_bytes(const Profile *profile, const StageFacts *stage, int serial, double cache, int level) {
+    int depth = serial + 1;
+    double bytes = 0;
+    while (depth > 0 && body_bytes(stage, depth - 1) <= cache)
+        depth--;
+    bool stays = level == LAST_CACHE && !stage_reduces(&profile->stages[profile->heaviest]);
+    for (int d = stays || depth == 0 ? 1 : depth; d <= depth; d++) {
+        double missing = missing_part(stage->machine, body_bytes(stage, d - 1), cache, level);
+        bytes = missing * moved_bytes(profile, stage, d, cache, level) + (1 - missing) * bytes;
+    }
+    return bytes;
+}
+
+/* Places along a dimension that expanded loops reach, and the bytes between them: the shortest step of these loops.
+ * Loops along one dimension may overlap. */
+static double reached_places(const StageFacts *stage, const AccessFacts *access, int dimension, double *unit) {
+    double reach = 0, places = 1, step = 0;
+    *unit = 0;
+    for (int l = 0; l < stage->loop_count; l++) {
+        double slope = fabs(access->slopes[dimension * stage->loop_count + l]);
+        if (slope == 0 || stage->extents[l] <= 1 || !loop_is_expanded(stage, l) ||
+            stage->loops[l]->kind == LOOP_VECTORIZED || loop_is_tensorized(stage, l))
+            continue;
+        reach += slope * (stage->extents[l] - 1);
+        places *= stage->extents[l];
+        if (step == 0 || slope < step) {
+            step = slope;
+            *unit = fabs(access->strides[l]) * access->bytes;
+        }
+    }
+    return step == 0 ? 1 : fmin(1 + reach / step, places);
+}
+
+/* Successive runs of the block that find an access on the same cache line. */
+static double runs_on_line(const StageFacts *stage, const AccessFacts *access, int serial) {
+    double step = serial >= 0 ? fabs(access->strides[serial]) * access->bytes : 0;
+    return step > 0 ? fmax(stage->machine->line_bytes / step, 1) : 1;
+}
+
+/* Cycles to fetch a line again whose set has `excess` lines too many. For scalars on one line the fetch overlaps with
+ * the use of the last ones. */
+static double conflict_cycles_of_line(const StageFacts *stage, const AccessFacts *access, int serial, double excess) {
+    const Machine *machine = stage->machine;
+    if (access_is_vector(stage, access))
+        return machine->conflict_cost * fmin(excess / 2, 1);
+    double cycles = fmin(machine->scalar_conflict_cost * excess * excess, machine->scalar_conflict_most);
+    return cycles / runs_on_line(stage, access, serial);
+}
+
+/* Cycles of a run of the block for conflict misses: too many lines fall into one set of the nearest cache, whose sets
+ * repeat after a period. They increase from the last way on. */
+static double access_conflicts(const StageFacts *stage, const AccessFacts *access, int serial, double period) {
+    double lines = 1, sets = 1, most = 1, line = stage->machine->line_bytes;
+    for (int d = 0; d < access->rank; d++) {
+        double unit, places = reached_places(stage, access, d, &unit);
+        if (places <= 1 || unit < line)
+            continue;
+        double apart = period / common_power(unit, line, period);
+        lines *= places;
+        sets *= fmin(places, apart);
+        most = fmax(most, apart);
+    }
+    double excess = fmax(lines / fmin(sets, most) - (stage->machine->set_lines - 2), 0);
+    return lines * conflict_cycles_of_line(stage, access, serial, excess);
+}
+
+double conflict_cycles(const StageFacts *stage, int serial) {
+    double period = stage->machine->set_bytes, cycles = 0;
+    for (int a = 1; a < stage->access_count && !stage_scans_rows(stage); a++)
+        if (!stage->accesses[a].in_registers)
+            cycles += access_conflicts(stage, &stage->accesses[a], serial, period);
+    return cycles;
+}
