@@ -26,11 +26,6 @@ static int count_algorithms(const Schedule *schedule) {
     return count;
 }
 
-bool block_is_whole(const Schedule *block) {
-    int chosen = count_algorithms(block);
-    return schedule_hole_count(block) == 0 && (chosen < block->count || chosen == 0);
-}
-
 static bool has_algorithm(const Program *program, const Prim *prim) {
     for (int i = 0; i < program->algorithm_count; i++)
         if (!strcmp(program->algorithms[i].place, place_of(prim)) &&
@@ -72,6 +67,11 @@ static Schedule *without_algorithms(Compilation *c, const Schedule *schedule) {
         if (schedule->prims[i].op != PRIM_ALGORITHM)
             rest->prims[rest->count++] = schedule->prims[i];
     return rest;
+}
+
+bool block_is_whole(Compilation *c, const Unit *unit, const Target *target, const Schedule *block) {
+    const Schedule *rest = without_algorithms(c, block);
+    return (rest->count > 0 || block->count == 0) && block_is_exact(c, unit->program, target, rest);
 }
 
 const Unit *unit_of_block(Compilation *c, const Unit *unit, const Target *target) {

@@ -123,6 +123,7 @@ static void print_reports(const Compilation *c, const Scheduled *scheduled, cons
     if (c->options->explain) {
         Text explained = {.arena = c->arena};
         schedule_notes(&explained, scheduled->schedule, "");
+        block_notes(&explained, user_schedule(scheduled->unit, scheduled->nest->target), scheduled->schedule, "");
         text_add(&explained, "%s", tested_note(c->arena, kernel));
         nest_explain(&explained, scheduled->nest, &kernel->rolled);
         const char *algorithms = program_algorithms(c->arena, program);
@@ -153,7 +154,7 @@ static void tell_rolled(Compilation *c, const Scheduled *scheduled, const Rolled
     const char *symbol = scheduled->unit->program->symbol;
     const char *names = nest_rolled_names(c->arena, scheduled->nest, rolled);
     const Schedule *user = names ? user_schedule(scheduled->unit, scheduled->nest->target) : NULL;
-    if (user && !schedule_hole_count(user))
+    if (user && block_is_exact(c, scheduled->unit->program, scheduled->nest->target, user))
         diag(c->diagnostics, DIAG_stays_loop, user->loc, names, rolled->items[0].why);
     else if (names && c->options->verbose)
         show(stderr, "tensorc: %s: stays a loop, not unrolled or vectorized: %s\n", symbol, names);
@@ -411,8 +412,11 @@ static bool add_depfile(Compilation *c, const Target *const *targets, Outputs *o
 }
 
 static void add_schedules(Compilation *c, const Scheduled *scheduled, Text *text) {
-    for (int i = 0; i < c->module->units.count; i++)
-        schedule_print(text, schedule_with_algorithms(c, scheduled[i].unit->program, scheduled[i].schedule));
+    for (int i = 0; i < c->module->units.count; i++) {
+        const Program *program = scheduled[i].unit->program;
+        const Schedule *closed = schedule_closed(c, program, scheduled[i].nest->target, scheduled[i].schedule);
+        schedule_print(text, schedule_with_algorithms(c, program, closed));
+    }
     text_add(text, "%s", c->variant_schedules.text ? c->variant_schedules.text : "");
     c->variant_schedules = (Text){.arena = c->arena};
 }
@@ -478,7 +482,7 @@ static void find_searched(Compilation *c, const Unit *unit, const Target *target
     const struct TuneSizes *rows;
     const char *why = "";
     const Schedule *block = user_schedule(unit, target);
-    if (!can_measure(c, target) || (block && block_is_whole(block)))
+    if (!can_measure(c, target) || (block && block_is_whole(c, unit, target, block)))
         return;
     if (!unit->program->size_count)
         list_push(c->arena, programs, unit->program);

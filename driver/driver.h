@@ -108,7 +108,15 @@ const Schedule *tune_unit(Compilation *compilation, const Unit **unit, const Tar
  * block as its schedule. NULL after a message. */
 const Unit *unit_of_block(Compilation *compilation, const Unit *unit, const Target *target);
 /* Whether the block leaves nothing to choose but what its algorithms leave open. */
-bool block_is_whole(const Schedule *block);
+bool block_is_whole(Compilation *compilation, const Unit *unit, const Target *target, const Schedule *block);
+/* Whether nothing is chosen or added at this level: it has no holes and, from -O2 on, leaves nothing open. */
+bool block_is_exact(const Compilation *compilation, const Program *program, const Target *target,
+                    const Schedule *block);
+/* The schedule as a block that is held to exactly. */
+const Schedule *schedule_closed(Compilation *compilation, const Program *program, const Target *target,
+                                const Schedule *schedule);
+/* What the schedule has beyond the block, or NULL, of the source: a line for each statement, after `before`. */
+void block_notes(Text *text, const Schedule *block, const Schedule *schedule, const char *before);
 /* The schedule with statements that name the algorithms of the program. */
 const Schedule *schedule_with_algorithms(Compilation *compilation, const Program *program, const Schedule *schedule);
 /* The unit with one of its alternatives as its program and no others. -1: as written. */

@@ -309,7 +309,7 @@ static const Schedule *pick(Compilation *c, const Unit **all, const Target *targ
     const Unit *unit = *all;
     const Schedule *user = user_schedule(unit, target), *found;
     *origin = "the source";
-    if (user && !schedule_hole_count(user))
+    if (user && block_is_exact(c, unit->program, target, user))
         return user;
     if (c->options->level == LEVEL_TUNE) {
         return tune_unit(c, all, target, user, origin);
@@ -317,7 +317,7 @@ static const Schedule *pick(Compilation *c, const Unit **all, const Target *targ
     *origin = "the database";
     if (c->options->level >= LEVEL_2 && compilation_database(c) && (found = best_known(c, all, target, user)))
         return found;
-    *origin = user ? "the source, its holes by the default" : "the default";
+    *origin = user ? "the source, what it leaves open by the default" : "the default";
     return best_default(c, all, target, user);
 }
 
@@ -348,7 +348,9 @@ static void show_choice(Compilation *c, const Scheduled *scheduled) {
     show(stderr, "tensorc: %s: scheduled by %s%s%s\n", program->symbol, scheduled->origin, algorithms ? "; " : "",
          algorithms ? algorithms : "");
     Text notes = {.arena = c->arena};
-    schedule_notes(&notes, scheduled->schedule, arena_printf(c->arena, "tensorc: %s: ", program->symbol));
+    const char *before = arena_printf(c->arena, "tensorc: %s: ", program->symbol);
+    schedule_notes(&notes, scheduled->schedule, before);
+    block_notes(&notes, user_schedule(scheduled->unit, scheduled->nest->target), scheduled->schedule, before);
     show(stderr, "%s", notes.text ? notes.text : "");
 }
 
@@ -385,7 +387,7 @@ const Unit *packing_unit(Compilation *c, const Unit *unit) {
 
 const Schedule *packing_schedule(Compilation *c, const Unit **unit, const Target *target) {
     const Schedule *user = user_schedule(*unit, target), *chosen = user;
-    if (!user || schedule_hole_count(user))
+    if (!user || !block_is_exact(c, (*unit)->program, target, user))
         chosen = best_default(c, unit, target, user);
     return chosen && nest_build(c->arena, (*unit)->program, chosen, NULL, target, NULL) ? chosen : NULL;
 }

@@ -125,6 +125,8 @@ static bool is_constraint(const PrimArg *argument) {
 static bool check_positional(Checked *checked, const PrimArg *argument) {
     int last = checked->letters - 1;
     int position = checked->positional++;
+    if (last < 0)
+        return true; /* check_count reports it */
     const PrimLetter *letter = prim_letter(checked->prim->op, position);
     bool fits = prim_takes(letter->kind, argument) && (letter->kind != ARG_OP || is_constraint(argument));
     checked->integers += letter->kind == ARG_INT;

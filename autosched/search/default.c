@@ -164,8 +164,8 @@ static void choose_group(Space *space, int number, int budget, Random *random, i
     Leaders leaders = {.arena = arena_new()};
     explore_group(space, number, budget, random, &leaders);
     group->hopeless = leaders.count == 0;
-    group->skipped =
-        group->hopeless || (!group->fused && plain_estimate(space, number, point) < leaders.seconds[0]);
+    bool may_be_plain = !group->fused && !group->by_user;
+    group->skipped = group->hopeless || (may_be_plain && plain_estimate(space, number, point) < leaders.seconds[0]);
     if (leaders.count)
         memcpy(point + group->first_gene, leaders.points[0] + group->first_gene,
                sizeof *point * (size_t)group->genes.count);
@@ -365,7 +365,8 @@ static bool group_is_in_order(const Space *space, const Group *group, const int 
 StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t seed) {
     int *point = ARENA_ARRAY(arena, int, space->gene_count + 1);
     choose_point(space, effort, seed, point);
-    Schedule *schedule = space_combine(arena, space, point, effort != EFFORT_ROUGH);
+    bool possible = !space->user || !space->groups.items[0]->hopeless;
+    Schedule *schedule = possible ? space_combine(arena, space, point, effort != EFFORT_ROUGH) : NULL;
     bool exact = schedule != NULL;
     for (int g = 0; g < space->groups.count; g++) {
         exact &= group_is_in_order(space, space->groups.items[g], point);
@@ -388,7 +389,7 @@ static Schedule *schedule_copy(Arena *arena, const Schedule *schedule) {
 
 void autosched_explain(Arena *arena, const Program *program, const Target *target, const Schedule *user,
                        NestError *error) {
-    Space *space = space_new(arena, program, target, user);
+    Space *space = space_of_holes(arena, program, target, user);
     int64_t *choices = ARENA_ARRAY(arena, int64_t, space->gene_count + 1);
     const Group *group = space->groups.items[0];
     for (int h = 0; h < group->genes.count; h++)
@@ -406,11 +407,13 @@ void autosched_explain(Arena *arena, const Program *program, const Target *targe
 Schedule *autosched_default(Arena *arena, const Program *program, const Target *target, const Schedule *user,
                             Effort effort, uint64_t seed) {
     Schedule identity = {.subject = program->name, .target = target->family->name};
-    if (user && schedule_hole_count(user) == 0)
-        return schedule_copy(arena, user);
     if (!user && effort == EFFORT_IDENTITY)
         return schedule_copy(arena, &identity);
-    return space_choice(arena, space_new(arena, program, target, user), effort, seed)->schedule;
+    if (!user || effort >= EFFORT_MODEL)
+        return space_choice(arena, space_new(arena, program, target, user), effort, seed)->schedule;
+    if (schedule_hole_count(user) == 0)
+        return schedule_copy(arena, user);
+    return space_choice(arena, space_of_holes(arena, program, target, user), effort, seed)->schedule;
 }
 
 StaticChoice *static_choice(Arena *arena, const Program *program, const Target *target, Effort effort, uint64_t seed) {

@@ -198,6 +198,7 @@ static void collect_facts(Grouping *grouping) {
         facts->stage = program->stages[s];
         facts->output = stage_output(facts->stage) != NULL;
         facts->scan = facts->stage->scan;
+        facts->grouped = grouping->space->held && grouping->space->held[s];
         facts->reads_initial = stage_reads_initial(facts->stage);
         EACH_STAGE_READ(read, facts->stage)
             list_producer(grouping, facts, read->tensor);
@@ -249,8 +250,8 @@ static bool computed_once(Space *space, const Stage *consumer, const Stage *prod
 
 static bool wants_inlining(Grouping *grouping, const StageUses *facts) {
     const Stage *stage = facts->stage;
-    if (facts->output || facts->reads_initial || stage->combine != COMBINE_NONE || facts->consumers.count == 0 ||
-        stage_is_required(grouping->space->program, stage))
+    if (facts->grouped || facts->output || facts->reads_initial || stage->combine != COMBINE_NONE ||
+        facts->consumers.count == 0 || stage_is_required(grouping->space->program, stage))
         return false;
     for (int c = 0; c < facts->consumers.count; c++)
         if (loses_cases(grouping->space, grouping->facts[facts->consumers.items[c]].stage, stage))

@@ -31,6 +31,12 @@ void tile_group_new(Space *space, Group *group,
  * product: one that is computed from the block's rows, or NULL. */
 void row_group_new(Space *space, Group *group, int depth, const Stage *anchor, const Stage *product);
 void user_group_new(Space *space, Group *group, const Schedule *user);
+/* Which stages of the program the schedule names, and its loops. [stages of the program] */
+bool *schedule_names_stages(Arena *arena, const Program *program, const Schedule *schedule);
+/* complete.c: finds what the user's schedule leaves open in its stages, and adds genes for it. */
+void user_group_complete(Space *space, Group *group);
+/* Adds the statements of these genes to a sketch with the user's. */
+void complete_sketch(Space *space, Group *group, const int *genes, Sketch *sketch);
 /* flat.c: a group of stages that are computed element by element in one order, in short rows or with run-time sizes. */
 void flat_group_new(Space *space, Group *group);
 bool group_is_flat(Space *space, const Group *group);

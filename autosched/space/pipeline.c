@@ -162,7 +162,8 @@ void space_find_pipelines(Space *space) {
     if (program->scan_count > 0)
         return;
     bool taken[program->stage_count + 1], member[program->stage_count + 1];
-    memset(taken, 0, sizeof taken);
+    for (int s = 0; s < program->stage_count; s++)
+        taken[s] = space->held && space->held[s];
     for (int root = program->stage_count - 1; root > 0; root--) {
         if (taken[root] || !suits_strips(space, root))
             continue;

@@ -89,7 +89,7 @@ void group_fit(Space *space, int number, int *point) {
     Group *group = space->groups.items[number];
     int *genes = point + group->first_gene, gene;
     const Sketch *sketch = group_sketch(space, group, genes);
-    if (space->user || !sketch->usable)
+    if (group->by_user || !sketch->usable)
         return;
     while (!tiles_fit(space, group, sketch, genes) && (gene = largest_gene(group, sketch, genes)) >= 0)
         genes[gene] = smaller_choice(&group->genes.items[gene], genes[gene]);
@@ -118,7 +118,7 @@ bool group_shrink(Space *space, int number, double part, int *point) {
 
 static bool group_fits(Space *space, Group *group, const int *genes) {
     Sketch *sketch = group_sketch(space, group, genes);
-    if (!sketch->usable || (space->user && !user_allows(space, group, genes)))
+    if (!sketch->usable || (group->by_user && !user_allows(space, group, genes)))
         return false;
     return tiles_fit(space, group, sketch, genes);
 }
@@ -343,7 +343,7 @@ Schedule *point_schedule(Arena *arena, Space *space, const int *point) {
     if (!point_statements(arena, space, point, -1, space->common.count, &schedule, &choices))
         return NULL;
     Schedule *filled = schedule_fill(arena, &schedule, choices);
-    if (space->user)
+    if (space->user && space->groups.count == 1)
         return filled;
     Schedule *tidy = schedule_tidy(arena, filled);
     const Nest *nest = nest_build(arena, space->program, tidy, NULL, space->target, NULL);

@@ -72,6 +72,9 @@ static void list_names(Space *space) {
         for (int r = 0; r < stage->reduction_count; r++)
             list_push(space->arena, &space->names, stage->reductions[r]->name);
     }
+    for (int p = 0; space->user && p < space->user->count; p++)
+        for (int r = 0; r < space->user->prims[p].result_count; r++)
+            list_push(space->arena, &space->names, space->user->prims[p].results[r]);
     if (space->names.count)
         qsort(space->names.items, (size_t)space->names.count, sizeof *space->names.items, compare_names);
 }
@@ -92,22 +95,74 @@ const char *space_local_name(Space *space, const Group *group, const char *base)
     return name;
 }
 
-Space *space_new(Arena *arena, const Program *program, const Target *target, const Schedule *user) {
-    Space *space = ARENA_NEW(arena, Space);
-    *space = (Space){.arena = arena, .program = program, .target = target, .user = user};
-    if (user) {
-        Group *group = ARENA_NEW(arena, Group);
-        group->kept_gene = -1;
-        user_group_new(space, group, user);
-        list_push(arena, &space->groups, group);
-    } else {
-        space_make_groups(space);
-    }
+static void number_genes(Space *space) {
     for (int g = 0; g < space->groups.count; g++) {
         space->groups.items[g]->first_gene = space->gene_count;
         space->gene_count += space->groups.items[g]->genes.count;
     }
+}
+
+/* The user's group comes before all others: these are added as far as they are legal with it. */
+static void add_user_group(Space *space) {
+    Group *group = ARENA_NEW(space->arena, Group);
+    group->kept_gene = -1;
+    list_push(space->arena, &space->groups, group);
+    for (int g = space->groups.count - 1; g > 0; g--)
+        space->groups.items[g] = space->groups.items[g - 1];
+    space->groups.items[0] = group;
+    user_group_new(space, group, space->user);
+}
+
+static Space *space_begin(Arena *arena, const Program *program, const Target *target, const Schedule *user) {
+    Space *space = ARENA_NEW(arena, Space);
+    *space = (Space){.arena = arena, .program = program, .target = target, .user = user};
     return space;
+}
+
+Space *space_of_holes(Arena *arena, const Program *program, const Target *target, const Schedule *user) {
+    Space *space = space_begin(arena, program, target, user);
+    add_user_group(space);
+    number_genes(space);
+    return space;
+}
+
+static bool says_exactly(const Schedule *schedule) {
+    for (int p = 0; p < schedule->count; p++)
+        if (schedule->prims[p].op == PRIM_EXACTLY)
+            return true;
+    return false;
+}
+
+/* Reads are numbered as the program has them: nothing may be inlined into their stage. */
+static bool numbers_reads(const Schedule *schedule) {
+    for (int p = 0; p < schedule->count; p++)
+        if (prim_keyword(&schedule->prims[p], "read"))
+            return true;
+    return false;
+}
+
+Space *space_new(Arena *arena, const Program *program, const Target *target, const Schedule *user) {
+    if (user && (says_exactly(user) || program->scan_count > 0))
+        return space_of_holes(arena, program, target, user);
+    Space *space = space_begin(arena, program, target, user);
+    if (user) {
+        space->held = schedule_names_stages(arena, program, user);
+        for (int s = 0; s < program->stage_count && numbers_reads(user); s++)
+            space->held[s] = true;
+    }
+    space_make_groups(space);
+    if (user)
+        add_user_group(space);
+    number_genes(space);
+    return space;
+}
+
+bool schedule_leaves_open(const Program *program, const Target *target, const Schedule *user) {
+    Arena *arena = arena_new();
+    const Space *space = space_new(arena, program, target, user);
+    bool open = space->gene_count > 0 || space->groups.count > 1 || space->common.count > 0;
+    arena_free(arena);
+    return open;
 }
 
 /* --- sketches --- */
@@ -134,7 +189,7 @@ static Sketch *sketch_make(Space *space, Group *group, const int *genes) {
                                   .target = space->target->name,
                                   .count = sketch->prims.count,
                                   .prims = sketch->prims.items};
-    if (sketch->usable && !space->user) {
+    if (sketch->usable && !group->by_user) {
         Arena *scratch = arena_new();
         sketch->usable = sketch_nest(scratch, space, group, sketch) != NULL;
         arena_free(scratch);

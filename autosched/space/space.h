@@ -76,6 +76,7 @@ struct Group {
     Pipeline *fused; /* the pipeline that it computes in strips, where its first gene says so; or NULL */
     Pipeline *apart;   /* the pipeline that it is a part of, where that is computed apart; or NULL */
     int tile_count;          /* of register tiles, with genes of their own: Gene.tiles */
+    bool by_user;            /* its sketches begin with the statements of the user's schedule */
     bool contradicts;        /* with a user's schedule: no choices meet all of its constraints */
     const Program *part;     /* what its nests are built from; NULL: not made yet */
     int64_t weight;          /* code size of each element of an unrolled tile; 0: 1 */
@@ -112,14 +113,19 @@ struct Space {
     int common_count;
     const PrimArg *common_last;
     LIST(const char *) names; /* of tensors and indices, sorted; none: not listed yet */
-    const Schedule *user;     /* its sketch is the only one */
+    const Schedule *user;     /* the first group's; or NULL */
+    bool *held;               /* of each stage: the user's schedule says how it runs, no other group does; or NULL */
 };
 
 /* --- spaces --- */
 
-/* Makes the sketches of a program: all structures worth trying, each a Schedule with holes. user: a schedule whose
- * holes are the space instead; or NULL. */
+/* Makes the sketches of a program: all structures worth trying, each a Schedule with holes. user: a schedule to keep
+ * to; or NULL. Then the space is its holes and what it leaves open. */
 Space *space_new(Arena *arena, const Program *program, const Target *target, const Schedule *user);
+/* The holes of the user's schedule alone. */
+Space *space_of_holes(Arena *arena, const Program *program, const Target *target, const Schedule *user);
+/* Whether there is something to choose for the schedule of a source: holes, or what it leaves open. */
+bool schedule_leaves_open(const Program *program, const Target *target, const Schedule *user);
 
 /* Whether one of the group's stages computes the tensor. */
 bool group_computes(const Group *group, const Tensor *tensor);

@@ -1,5 +1,5 @@
-/* user.c - the space of a user's schedule with holes: one sketch, a gene for each hole; holes with the same name are
- * one.
+/* user.c - the space of a user's schedule: its statements, with a gene for each hole and for what it leaves open
+ * (complete.c). Holes with the same name are one.
  *
  * The schedule's constraints (require) hold for every point that is drawn. If the starting point breaks one, the
  * nearest point that breaks none becomes the start; if all break some, one that breaks the latest.
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { SIZE_LIMIT = 1024, START_TRIES = 100000 };
+enum { SIZE_LIMIT = 1024, START_TRIES = 100000, LEGAL_TRIES = 200 };
 
 typedef struct HoleList {
     LIST(const PrimArg *) holes;
@@ -71,7 +71,10 @@ static bool user_emit(Space *space, Group *group, const int *genes, Sketch *sket
     for (int p = 0; p < user->count; p++)
         list_push(space->arena, &sketch->prims, user->prims[p]);
     for (int h = 0; h < group->genes.count; h++)
-        arg_gene(space, sketch, h, 0);
+        if (!group->genes.items[h].structural)
+            arg_gene(space, sketch, h, 0);
+    if (group->details)
+        complete_sketch(space, group, genes, sketch);
     return true;
 }
 
@@ -79,7 +82,7 @@ static bool user_emit(Space *space, Group *group, const int *genes, Sketch *sket
 static int user_broken(const Space *space, const Group *group, const int *genes) {
     int64_t choices[group->genes.count + 1];
     for (int h = 0; h < group->genes.count; h++)
-        choices[h] = group->genes.items[h].values[genes[h]];
+        choices[h] = group->genes.items[h].values[genes[h]]; /* what completes the block comes after its holes */
     return schedule_broken(space->user, choices);
 }
 
@@ -116,14 +119,71 @@ static void find_start(const Space *space, Group *group) {
         group->genes.items[h].start = chosen[h];
 }
 
+/* Whether the statements are legal at the starting point. */
+static bool start_is_legal(Space *space, Group *group) {
+    Arena *scratch = arena_new();
+    Sketch sketch = {.active = ARENA_ARRAY(scratch, bool, group->genes.count + 1)};
+    user_emit(space, group, NULL, &sketch);
+    bool legal = sketch_nest(scratch, space, group, &sketch) != NULL;
+    arena_free(scratch);
+    return legal;
+}
+
+/* Starts at a point whose nest is legal, if one is near: what the block leaves open is seen there. */
+static void start_legally(Space *space, Group *group) {
+    int count = group->genes.count, first[count + 1], genes[count + 1];
+    for (int h = 0; h < count; h++)
+        first[h] = genes[h] = group->genes.items[h].start;
+    for (int tries = 0; tries < LEGAL_TRIES; tries++) {
+        if (user_allows(space, group, genes) && start_is_legal(space, group))
+            return;
+        int h = 0;
+        while (h < count && (genes[h] = (genes[h] + 1) % group->genes.items[h].count) == first[h])
+            h++;
+        if (h == count)
+            break;
+        for (h = 0; h < count; h++)
+            group->genes.items[h].start = genes[h];
+    }
+    for (int h = 0; h < count; h++)
+        group->genes.items[h].start = first[h];
+}
+
+/* Leaves out the inlining that the user's statements do not allow. */
+static void keep_legal_common(Space *space, Group *group) {
+    int count = space->common.count, kept = 0;
+    if (start_is_legal(space, group))
+        return;
+    for (int c = 0; c < count; c++) {
+        space->common.items[kept] = space->common.items[c];
+        space->common.count = kept + 1;
+        kept += start_is_legal(space, group);
+    }
+    space->common.count = kept;
+}
+
+static void hold_stages(Space *space, Group *group) {
+    group->stages = ARENA_ARRAY(space->arena, const Stage *, space->program->stage_count + 1);
+    for (int s = 0; s < space->program->stage_count; s++)
+        if (space->held[s])
+            group->stages[group->stage_count++] = space->program->stages[s];
+}
+
 void user_group_new(Space *space, Group *group, const Schedule *user) {
     HoleList list = {0};
     group->prefix = "";
     group->emit = user_emit;
+    group->by_user = true;
     for (int p = 0; p < user->count; p++)
         for (int a = 0; a < user->prims[p].arg_count; a++)
             find_holes(space->arena, &user->prims[p].args[a], &list);
     for (int h = 0; h < list.holes.count; h++)
         add_hole(space, group, list.holes.items[h], h);
     find_start(space, group);
+    if (!space->held)
+        return;
+    hold_stages(space, group);
+    start_legally(space, group);
+    keep_legal_common(space, group);
+    user_group_complete(space, group);
 }

@@ -313,6 +313,11 @@ bool apply_algorithm(NestState *state, const Prim *prim) {
     return refuse_at(state, &prim->args[0], "the algorithm is chosen for a whole unit, before its loops");
 }
 
+/* It speaks to those who choose what a block leaves open. */
+bool apply_exactly(NestState *state, const Prim *prim) {
+    return state != NULL && prim != NULL;
+}
+
 /* If the holes of a schedule are not filled, these are refused, not the requirements on them. */
 bool apply_require(NestState *state, const Prim *prim) {
     if (state->choices == NULL && schedule_hole_count(state->schedule) > 0)

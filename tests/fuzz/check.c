@@ -53,6 +53,7 @@ static void read_header(Arena *arena, const char *text, Checked *c) {
     c->threads = atoi(header_value(arena, text, "threads=", "1"));
     c->level = atoi(header_value(arena, text, "level=", "0"));
     c->strict = atoi(header_value(arena, text, "strict=", "0"));
+    c->complete = atoi(header_value(arena, text, "complete=", "0"));
     c->explain = atoi(header_value(arena, text, "explain=", "0"));
     c->target = find_target(arena, header_value(arena, text, "target=", "x86-64-v4"), c->threads);
 }
@@ -358,12 +359,28 @@ static const Schedule *choose_values(Run *run, const Schedule *schedule) {
     return found;
 }
 
+/* The schedule with what -O2 adds to it. NULL, with *why: that is not legal though the schedule is. */
+static const Schedule *complete(Run *run, const Schedule *schedule) {
+    const Checked *c = run->c;
+    if (!nest_build(run->arena, c->program, schedule, NULL, c->target, NULL))
+        return schedule;
+    const Schedule *whole = autosched_default(run->arena, c->program, c->target, schedule, EFFORT_MODEL, c->data);
+    if (whole && nest_build(run->arena, c->program, whole, NULL, c->target, NULL)) {
+        run->counters->completed += whole->count > schedule->count;
+        return whole;
+    }
+    *run->why = "the schedule is legal, and refused with what completes it";
+    return NULL;
+}
+
 static const Schedule *choose_schedule(Run *run) {
     static const Effort efforts[] = {EFFORT_IDENTITY, EFFORT_FIXED, EFFORT_MODEL};
     const Checked *c = run->c;
     fuzz_step = "choosing a schedule";
     if (c->schedule && schedule_hole_count(c->schedule))
         return choose_values(run, c->schedule);
+    if (c->schedule && c->complete)
+        return complete(run, c->schedule);
     if (c->schedule || c->level > 2)
         return c->schedule;
     return autosched_default(run->arena, c->program, c->target, NULL, efforts[c->level], c->data);

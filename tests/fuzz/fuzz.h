@@ -32,7 +32,7 @@ extern const char *const fault_names[FAULT_COUNT];
 enum { FEATURE_LIMIT = 96 };
 
 typedef struct Counters {
-    int64_t cases, run, refused, too_large, too_long, bad_status, objects, levels[4];
+    int64_t cases, run, refused, too_large, too_long, bad_status, objects, completed, levels[4];
     int64_t accepted[PRIM_COUNT], rejected[PRIM_COUNT];               /* primitives as they were tried one by one */
     int64_t with[PRIM_COUNT], pairs[PRIM_COUNT][PRIM_COUNT];          /* of schedules that ran */
     int64_t features[FEATURE_LIMIT], both[FEATURE_LIMIT][PRIM_COUNT]; /* of programs that ran */
@@ -96,7 +96,7 @@ typedef struct Checked {
     int64_t sizes[64];        /* values of program->sizes */
     uint64_t data;
     const Target *target;
-    bool object, strict, explain;
+    bool object, strict, explain, complete; /* complete: the schedule with what -O2 adds to it */
     int threads, level;
 } Checked;
 /* false: refused, with the messages in *why. */

@@ -197,6 +197,7 @@ static const struct {
     {PRIM_SET_SCOPE, NULL, 0},
     {PRIM_PREFETCH, NULL, 0},
     {PRIM_REQUIRE, NULL, 0},
+    {PRIM_EXACTLY, NULL, 0},
     {PRIM_ALGORITHM, NULL, 0},
     {PRIM_TENSORIZE, NULL, 0},
     {PRIM_LAYOUT, NULL, 0},

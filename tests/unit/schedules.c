@@ -392,6 +392,7 @@ static const struct {
     {PRIM_REVERSE_INLINE, make_reverse_inline, 2},
     {PRIM_TENSORIZE, make_tensorize, 1},
     {PRIM_REQUIRE, NULL, 0},   /* needs holes */
+    {PRIM_EXACTLY, NULL, 0},   /* changes nothing */
     {PRIM_ALGORITHM, NULL, 0}, /* needs calls */
 };
 enum { MAKERS = sizeof makers / sizeof *makers };

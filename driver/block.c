@@ -1,0 +1,63 @@
+/* block.c - a schedule block of the source beside what it became: whether it leaves something open, what was added to
+ * it, and how a schedule is written so that nothing is added when it is read again.
+ */
+#include "driver/driver.h"
+#include <string.h>
+
+bool block_is_exact(const Compilation *c, const Program *program, const Target *target, const Schedule *block) {
+    if (c->options->level < LEVEL_2)
+        return !schedule_hole_count(block);
+    return !schedule_leaves_open(program, target, block);
+}
+
+const Schedule *schedule_closed(Compilation *c, const Program *program, const Target *target,
+                                const Schedule *schedule) {
+    if (!schedule_leaves_open(program, target, schedule))
+        return schedule;
+    Schedule *closed = ARENA_NEW(c->arena, Schedule);
+    *closed = *schedule;
+    closed->prims = ARENA_ARRAY(c->arena, Prim, schedule->count + 1);
+    for (int i = 0; i < schedule->count; i++)
+        closed->prims[i] = schedule->prims[i];
+    closed->prims[closed->count++] = (Prim){.op = PRIM_EXACTLY};
+    return closed;
+}
+
+/* --- what was added --- */
+
+/* A hole may have become anything. */
+static bool is_same_argument(const PrimArg *written, const PrimArg *found) {
+    if (written->kind == ARG_HOLE)
+        return true;
+    if (written->kind != found->kind || written->count != found->count || written->op != found->op ||
+        (written->kind == ARG_INT && written->value != found->value) ||
+        (written->kind == ARG_NAME && strcmp(written->name, found->name)))
+        return false;
+    for (int i = 0; i < written->count; i++)
+        if (!is_same_argument(&written->items[i], &found->items[i]))
+            return false;
+    return true;
+}
+
+static bool is_same(const Prim *written, const Prim *found) {
+    bool same = written->op == found->op && written->arg_count == found->arg_count;
+    for (int a = 0; same && a < written->arg_count; a++)
+        same = is_same_argument(&written->args[a], &found->args[a]);
+    return same;
+}
+
+static bool is_written(const Schedule *block, const Prim *prim) {
+    for (int i = 0; i < block->count; i++)
+        if (is_same(&block->prims[i], prim))
+            return true;
+    return false;
+}
+
+void block_notes(Text *text, const Schedule *block, const Schedule *schedule, const char *before) {
+    for (int i = 0; block && i < schedule->count; i++) {
+        if (is_written(block, &schedule->prims[i]))
+            continue;
+        text_add(text, "%scompleted: ", before);
+        schedule_print_statements(text, &(Schedule){.count = 1, .prims = &schedule->prims[i]});
+    }
+}

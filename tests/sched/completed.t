@@ -1,0 +1,92 @@
+#!/bin/sh
+# What -O2 adds to a block that leaves something open, and what it leaves as it is written.
+. "${srcdir:-.}/tests/lib.sh"
+cd "$work" || exit 1
+
+# block NAME STATEMENTS [OPTION...]: compiles NAME of defs.tensor with them. Lines of what was added in `added`, the block in `found`.
+block() {
+    name=$1 statements=$2
+    shift 2
+    { cat defs.tensor; echo "export $name as f schedule f on x86 { $statements }" | sed "s/export $name/&$sizes/"; } >file.tensor
+    capture "$TENSORC" -O2 -v --target=x86-64-v4 --threads=1 --emit-schedule=found "$@" -c file.tensor -o file.o
+    sed -n 's/^tensorc: f: completed: //p' err >added
+}
+cat >defs.tensor <<'END_OF_DEFS'
+def blur(float(H, W) I) -> (O) {
+    bx(y, x) = (I(y, x) + I(y, x + 1) + I(y, x + 2)) / 3
+    O(y, x) = (bx(y, x) + bx(y + 1, x) + bx(y + 2, x)) / 3
+}
+def matmul(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }
+def twice(float(M, K) A, float(K, N) B) -> (C, D) {
+    t(i, j) = B(i, j) * 2
+    C(i, j) +=! A(i, r_k) * B(r_k, j)
+    D(i, j) = sqrt(t(i, j))
+}
+def dot(float(K) A, float(K) B) -> (C) { C() +=! A(r_k) * B(r_k) }
+def steps(float(T, N) x) -> (h) { scan t { h(t, j) = x(t, j) + (h(t-1, j) else 0) } }
+END_OF_DEFS
+
+# --- stages that the block names
+sizes='(H=258, W=514)'
+block blur 'yo, yi = split(O.y, 64) compute_at(bx, yi)'
+is "$status $(grep -c '^vectorize(' added)" "0 2" "vectors for both stages of a blur" || diag_file err
+is "$(sed -n 2,3p found | paste -sd' ' - | tr -s ' ')" " yo, yi = split(O.y, 64) compute_at(bx, yi)" "after the statements of the block"
+like "$(cat added)" '^store_at\(bx, O.yo\)' "and a window of rows"
+cp file.o whole.o
+{ cat defs.tensor; echo "export blur$sizes as f"; sed 's/ on .*{/ on x86 {/' found; } >pasted.tensor
+runs "what was found, pasted in" "$TENSORC" -O2 --target=x86-64-v4 --threads=1 -c pasted.tensor -o pasted.o
+same whole.o pasted.o "gives the same object"
+block blur 'yo, yi = split(O.y, 64) compute_at(bx, yi)' --explain-schedule
+like "$(cat out)" '^completed: vectorize' "--explain-schedule says what was added"
+block blur 'yo, yi = split(O.y, 64) compute_at(bx, yi)' --threads=4
+is "$(grep -c '^parallel(O.yo)' added)" 1 "threads, where there are several"
+block blur 'yo, yi = split(O.y, 64) compute_at(bx, yi) xo, xv = split(O.x, 16) vectorize(xv)'
+is "$(grep -c '^vectorize(' added) $(grep -c 'O[._]' added)" "1 1" "a stage with vectors is as it is written, but for the place of the other's buffer" ||
+    diag_file added
+sizes='(M=96, K=64, N=96)'
+block matmul 'reorder(C.r_k, C.j, C.i)'
+is "$(grep -c '^vectorize(' added)" 1 "vectors for another order of loops" || diag_file err
+is "$("$TENSORC" -O2 --target=x86-64-v4 --threads=1 -d n -c file.tensor -o file.o 2>&1 | sed -n 's/^ *for \([rij]_*k*\)_*[a-z]* .*/\1/p' | head -n 1)" \
+    r_k "that the block gives stays the order"
+block matmul 'io, ii = split(C.i, 24)'
+is "$(grep -c 'cache_write(C, at=.*, scope=register)' added) $(grep -c '^vectorize(' added)" "1 1" "sums are kept in registers"
+sizes='(K=4096)'
+block dot 'ko, ki = split(C.r_k, 1024)'
+is "$(grep -c 'rfactor(.*, scope=register)' added)" 2 "those of one element in lanes" || diag_file err
+
+# --- stages that it does not name
+sizes='(M=64, K=64, N=64)'
+block twice 'io, ii = split(C.i, 8) jo, jv = split(C.j, 16) reorder(io, jo, C.r_k, ii, jv) vectorize(jv) unroll(ii)'
+is "$status $(grep -c '^inline(t)' added)" "0 1" "are inlined as without the block" || diag_file err
+is "$(grep -c '^vectorize(' added) $(grep -c 'C[._]' added)" "1 0" "or get vectors; the others stay" || diag_file added
+
+# --- as it is written
+sizes='(H=258, W=514)'
+block blur 'yo, yi = split(O.y, 64) compute_at(bx, yi) exactly()'
+is "$status $(cat added)" "0 " "exactly() adds nothing"
+like "$(cat err)" 'scheduled by the source$' "to the source"
+for level in 0 1; do
+    block blur 'yo, yi = split(O.y, 64) compute_at(bx, yi)' -O$level
+    is "$status $(cat added)" "0 " "nor does -O$level"
+    is "$(grep -c 'exactly()' found)" 1 "and the block that it writes stays so"
+done
+sizes='(T=8, N=32)'
+block steps 'jo, ji = split(h.j, 16)'
+is "$status $(cat added)" "0 " "nor is anything added beside a scan"
+block steps 'exactly(h)'
+like "$(cat err)" 'exactly takes 0 arguments, not 1' "exactly has no arguments"
+
+# --- the results are those of the interpreter
+cat >run.tensor <<'END_OF_RUN'
+export blur(H=67, W=131) as b schedule b on x86 { yo, yi = split(O.y, 8) compute_at(bx, yi) }
+export matmul(M=29, K=31, N=47) as m schedule m on x86 { io, ii = split(C.i, 8) }
+export matmul(M=17, K=23, N=19) as n schedule n on x86 { reorder(C.j, C.i, C.r_k) }
+export dot(K=1001) as d schedule d on x86 { ko, ki = split(C.r_k, 128) }
+export twice(M=33, K=33, N=33) as t schedule t on x86 { parallel(C.i) }
+END_OF_RUN
+cat defs.tensor run.tensor >both.tensor
+if [ "$(uname -m)" = x86_64 ]; then
+    runs "completed blocks run" "$TENSORC" -O2 -run both.tensor
+    is "$(grep -c 'all results checked' out)" 5 "and compute what they mean" || diag_file out
+fi
+done_testing
