@@ -116,6 +116,14 @@ sanitized() { grep -q __asan_init "$TENSORC"; }
 # have PROGRAM: whether it can be called.
 have() { command -v "$1" >/dev/null 2>&1; }
 
+# small_product FILE: a program that is soon tuned.
+small_product() {
+    cat >"$1" <<'END'
+def matmul(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }
+export matmul(M=48, K=40, N=64) as product
+END
+}
+
 # mortal READS: leaves ./mortal.sh, a worker that ends after so many pieces of what it is sent, and counts itself in ./started.
 mortal() {
     cat >mortal.sh <<END

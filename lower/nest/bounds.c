@@ -97,10 +97,15 @@ static bool is_zero(const Expr *e) {
     return expr_is_int(e, &value) && value == 0;
 }
 
+/* An index as loops of the stage that has it. */
+static const Form *loops_form(NestState *state, const StageState *stage, const Expr *index) {
+    return form_of_expr(&state->forms, (Expr *)index, find_axis_form, stage);
+}
+
 /* Whether the expression is the last index of a dimension. */
 static bool is_last_index(NestState *state, const StageState *producer, int d, const Expr *e) {
     const Form *last = form_add_int(&state->forms, domain_extent(state, producer, d), -1);
-    const Form *form = form_of_expr(&state->forms, (Expr *)e, find_axis_form, producer);
+    const Form *form = loops_form(state, producer, e);
     return form != NULL && form_equal(form, last);
 }
 
@@ -117,7 +122,7 @@ static const Expr *unclamped(NestState *state, const StageState *producer, int d
 }
 
 const Form *access_form(NestState *state, const StageState *stage, const NestRead *access, int dimension) {
-    return form_of_expr(&state->forms, access->read->args[dimension], find_axis_form, stage);
+    return loops_form(state, stage, access->read->args[dimension]);
 }
 
 static bool is_computed_in(const StageState *stage, const StageState *outer) {
@@ -138,7 +143,7 @@ static void widen_by(Forms *forms, Box *box, const Form *index, LoopOutside *out
 /* The index of a read, as loops of the reader, or beside it as all that it ever is. */
 static const Form *index_form(NestState *state, const StageState *stage, const Expr *index, bool inside) {
     Seeing seeing = {&state->forms, stage};
-    return inside ? form_of_expr(&state->forms, (Expr *)index, find_axis_form, stage)
+    return inside ? loops_form(state, stage, index)
                   : form_of_expr(&state->forms, (Expr *)index, find_seen_form, &seeing);
 }
 

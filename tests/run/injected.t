@@ -4,10 +4,7 @@
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
-cat >k.tensor <<'END'
-def matmul(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }
-export matmul(M=48, K=40, N=64) as product
-END
+small_product k.tensor
 make_failing
 ENOMEM=12 EIO=5 ENOSPC=28 EMFILE=24 EAGAIN=11 ENOLCK=37 EINVAL=22
 

@@ -3,10 +3,7 @@
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
-cat >k.tensor <<'END'
-def matmul(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }
-export matmul(M=48, K=40, N=64) as product
-END
+small_product k.tensor
 measured() { "$TENSORC" db export --db="$1" 2>/dev/null | grep -c '^outcome'; }
 # begin NAME TRIALS: a search in the background, with some results in its database.
 begin() {

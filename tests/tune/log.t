@@ -3,10 +3,7 @@
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
-cat >k.tensor <<'END'
-def matmul(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }
-export matmul(M=48, K=40, N=64) as product
-END
+small_product k.tensor
 tune() { "$TENSORC" -O tune --threads=1 --seed=7 "$@"; }
 
 runs "a search with a log" tune --trials=5 --db=one.db --log=log -c k.tensor -o k.o

@@ -4,10 +4,7 @@
 cd "$work" || exit 1
 make_failing
 
-cat >k.tensor <<'END'
-def matmul(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }
-export matmul(M=48, K=40, N=64) as product
-END
+small_product k.tensor
 search() { capture "$TENSORC" -v -O tune --threads=1 --jobs=2 -c k.tensor "$@"; }
 # results_of FILE: of each record of an export that is ok a line "SCHEDULE|SECONDS", in order of the schedules.
 results_of() {

@@ -3,10 +3,7 @@
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
-cat >k.tensor <<'EOF'
-def matmul(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }
-export matmul(M=48, K=40, N=64) as product
-EOF
+small_product k.tensor
 tune() { "$TENSORC" -O tune --db=tune.db --seed=7 "$@"; }
 # measured DB: how many candidates the database holds, by its own text form.
 measured() { "$TENSORC" db export --db="$1" 2>/dev/null | grep -c '^outcome'; }

@@ -70,10 +70,7 @@ else
 fi
 
 # A machine that cannot run anything this time: the code is that of -O2, and nothing is written down.
-cat >small.tensor <<'END'
-def matmul(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }
-export matmul(M=48, K=40, N=64) as product
-END
+small_product small.tensor
 sed 's/M=48, K=40, N=64/M=2000000, K=2000000, N=2000000/' small.tensor >large.tensor
 unmeasured() {
     unmeasured_name=$1 unmeasured_said=$2; shift 2
