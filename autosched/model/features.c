@@ -174,11 +174,14 @@ static void curve_features(const StageFacts *stage, const AccessFacts *access, f
     double inside = 1;
     for (int l = stage->loop_count - 1; l >= -1; l--) {
         double bytes = access_footprint(stage, access, l + 1), reuse = inside / fmax(bytes / access->bytes, 1);
-        for (int t = 0; t < CURVE_THRESHOLDS; t++)
-            if (inside <= ldexp(1, (t + 1) * THRESHOLD_BITS)) {
-                curve[t * CURVE_FEATURE_COUNT + CURVE_FEATURE_bytes] = log_of(bytes);
-                curve[t * CURVE_FEATURE_COUNT + CURVE_FEATURE_reuse] = log_of(reuse);
-            }
+        int t = CURVE_THRESHOLDS;
+        while (t > 0 && inside <= (double)(1 << t * THRESHOLD_BITS))
+            t--;
+        float bytes_log = t < CURVE_THRESHOLDS ? log_of(bytes) : 0, reuse_log = t < CURVE_THRESHOLDS ? log_of(reuse) : 0;
+        for (; t < CURVE_THRESHOLDS; t++) {
+            curve[t * CURVE_FEATURE_COUNT + CURVE_FEATURE_bytes] = bytes_log;
+            curve[t * CURVE_FEATURE_COUNT + CURVE_FEATURE_reuse] = reuse_log;
+        }
         inside *= l >= 0 ? stage->extents[l] : 1;
     }
 }

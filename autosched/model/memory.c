@@ -28,10 +28,10 @@ static double line_bytes(const StageFacts *stage, const AccessFacts *access, int
 
 /* The largest power of two that divides a distance, up to the period of a cache's sets. */
 static double common_power(double distance, double line, double period) {
-    double power = line;
-    while (power < period && fmod(distance, 2 * power) == 0)
-        power *= 2;
-    return power;
+    int64_t whole = (int64_t)distance;
+    if ((double)whole != distance)
+        return line;
+    return whole == 0 ? period : fmin(fmax((double)(whole & -whole), line), period);
 }
 
 /* The cache space that the body of the first `depth` loops needs. Rows at a distance divisible by a large power of two
@@ -62,11 +62,20 @@ static double shifted_times(const StageFacts *stage, const AccessFacts *access, 
     return fmin(times, access->shifts);
 }
 
-static double body_bytes(const StageFacts *stage, int depth) {
+static double sum_of_bytes(const StageFacts *stage, int depth) {
     double bytes = 0;
     for (int a = 0; a < stage->access_count; a++)
         bytes += occupied_bytes(stage, &stage->accesses[a], depth) * shifted_times(stage, &stage->accesses[a], depth);
     return bytes;
+}
+
+/* Kept, as footprints are. A line is whole or not by the loop outside. */
+static double body_bytes(const StageFacts *stage, int depth) {
+    if (depth <= stage->changed && stage->changed > 0)
+        return sum_of_bytes(stage, depth);
+    if (stage->bodies[depth] == 0)
+        stage->bodies[depth] = sum_of_bytes(stage, depth);
+    return stage->bodies[depth];
 }
 
 double page_cycles(const StageFacts *stage, int serial) {

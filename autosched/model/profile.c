@@ -84,16 +84,25 @@ static void form_combine(const LinearForms *forms, Op op, double *a, double *b) 
             a[l] = b[l] * factor;
         return;
     }
+    bool divides = op == OP_DIV || op == OP_MOD;
     double by = b[last] != 0 ? b[last] : 1;
-    for (int l = 0; l <= last; l++)
+    for (int l = 0; l < last; l++) {
+        if (divides && a[l] == 0)
+            continue;
         switch (op) {
         case OP_ADD: a[l] += b[l]; break;
         case OP_SUB: a[l] -= b[l]; break;
         case OP_MUL: a[l] *= b[last]; break;
-        case OP_DIV: a[l] = l == last ? floor(a[l] / by) : quotient_stays(forms, a, l, by) ? 0 : a[l] / by; break;
-        case OP_MOD: a[l] = l == last || quotient_stays(forms, a, l, by) ? a[l] : returning_slope(forms, a, l); break;
+        case OP_DIV: a[l] = quotient_stays(forms, a, l, by) ? 0 : a[l] / by; break;
+        case OP_MOD: a[l] = quotient_stays(forms, a, l, by) ? a[l] : returning_slope(forms, a, l); break;
         default: break; /* minimum and maximum have the slope of the first */
         }
+    }
+    a[last] = op == OP_ADD   ? a[last] + b[last]
+              : op == OP_SUB ? a[last] - b[last]
+              : op == OP_MUL ? a[last] * b[last]
+              : op == OP_DIV ? floor(a[last] / by)
+                             : a[last];
 }
 
 /* Whether only the first of several values of a loop is not beyond a limit, as in min(v, 1). */
@@ -662,6 +671,7 @@ static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, d
     facts->loops = ARENA_ARRAY(arena, const Loop *, facts->loop_count + 1);
     chain_fill(arena, stage, stage->loop_count, facts->loops);
     facts->extents = ARENA_ARRAY(arena, double, facts->loop_count + 1);
+    facts->bodies = ARENA_ARRAY(arena, double, facts->loop_count + 1);
     facts->iterations = facts->kept = 1;
     for (int l = 0; l < facts->loop_count; l++) {
         const Loop *loop = facts->loops[l];
@@ -720,24 +730,40 @@ double access_reach(const StageFacts *stage, const AccessFacts *access, int dime
     return reach;
 }
 
-static double footprint(const StageFacts *stage, const AccessFacts *access, int depth) {
+/* The elements that loops reach, by dimension. An index that leaves large gaps touches as many places as the loops have
+ * iterations. */
+static double elements_reached(const AccessFacts *access, const double *reach, const double *places) {
     double elements = 1;
-    for (int d = 0; d < access->rank; d++) {
-        double reach = access_reach(stage, access, d, depth), places = 1;
-        for (int l = depth; l < stage->loop_count; l++)
-            places *= fabs(access->slopes[d * stage->loop_count + l]) > 0 ? stage->extents[l] : 1;
-        if (reach > GAPS_LIMIT * places)
-            reach = places;
-        elements *= reach > access->dims[d] ? access->dims[d] : reach;
+    for (int d = 0; d < access->rank; d++)
+        elements *= fmin(reach[d] > GAPS_LIMIT * places[d] ? places[d] : reach[d], access->dims[d]);
+    return elements;
+}
+
+/* Footprints from `first` on, at their depths in `bytes`. */
+static void footprints(const StageFacts *stage, const AccessFacts *access, int first, double *bytes) {
+    double reach[access->rank + 1], places[access->rank + 1];
+    for (int d = 0; d < access->rank; d++)
+        reach[d] = places[d] = 1;
+    for (int l = stage->loop_count; l >= first; l--) {
+        for (int d = 0; d < access->rank && l < stage->loop_count; d++) {
+            double slope = fabs(access->slopes[d * stage->loop_count + l]);
+            if (slope == 0)
+                continue;
+            reach[d] += slope * (stage->extents[l] - 1);
+            places[d] *= stage->extents[l];
+        }
+        bytes[l] = elements_reached(access, reach, places) * access->bytes;
     }
-    return elements * access->bytes;
 }
 
 /* Footprints are kept: all memory levels and the features ask for the same few. */
 double access_footprint(const StageFacts *stage, const AccessFacts *access, int depth) {
-    if (depth < stage->changed)
-        return footprint(stage, access, depth);
+    if (depth < stage->changed) {
+        double bytes[stage->loop_count + 1];
+        footprints(stage, access, depth, bytes);
+        return bytes[depth];
+    }
     if (access->reached[depth] == 0)
-        access->reached[depth] = footprint(stage, access, depth);
+        footprints(stage, access, stage->changed, access->reached);
     return access->reached[depth];
 }

@@ -35,6 +35,7 @@ typedef struct StageFacts {
     const Loop **loops;          /* outermost first */
     double *extents;
     int changed; /* loops before this one may have extents other than the profile's */
+    double *bodies; /* [loop_count + 1]: bytes that a body takes, by depth, like AccessFacts.reached */
     int access_count;
     AccessFacts *accesses;     /* what is written, then what is read */
     double iterations;         /* how often the innermost body runs */

@@ -12,6 +12,7 @@
 #include "autosched/model/memory.h"
 #include "autosched/model/model.h"
 #include "lang/machine.h"
+#include "lang/value.h"
 
 #include <math.h>
 #include <string.h>
@@ -354,17 +355,17 @@ static uint64_t turned(uint64_t lines, int64_t by, int count) {
 
 /* Adds to a set of lines the same lines `times` - 1 further steps on; a step may be many bytes, or less than a line. */
 static uint64_t repeated(uint64_t lines, double bytes, double times, const Machine *machine) {
-    double step = bytes / machine->line_bytes;
+    int64_t step = (int64_t)bytes;
     int count = alias_lines(machine);
-    if (step == 0 || times <= 1)
+    if (bytes == 0 || times <= 1)
         return lines;
-    if (fabs(step) < 1) {
-        times = ceil(times * fabs(step));
-        step = 1;
+    if (fabs(bytes) < machine->line_bytes) {
+        times = ceil(times * fabs(bytes) / machine->line_bytes);
+        step = machine->line_bytes;
     }
     uint64_t all = 0;
     for (int i = 0; i < fmin(times, count); i++)
-        all |= turned(lines, (int64_t)floor(fmod(i * step, count)), count);
+        all |= turned(lines, floor_div(i * step, machine->line_bytes), count);
     return all;
 }
 
