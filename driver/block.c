@@ -39,7 +39,19 @@ static bool is_same_argument(const PrimArg *written, const PrimArg *found) {
     return true;
 }
 
+/* Whether the statement is what a hole for a place or an order became. */
+static bool is_from_names(const Prim *written, const Prim *found) {
+    bool holes = false;
+    for (int a = 0; a < written->arg_count; a++)
+        holes |= prim_argument_names(written, a);
+    if (holes && written->op == PRIM_COMPUTE_AT && (found->op == PRIM_INLINE || found->op == PRIM_COMPUTE_ROOT))
+        return is_same_argument(&written->args[0], &found->args[0]);
+    return holes && written->op == PRIM_REORDER && found->op == PRIM_REORDER;
+}
+
 static bool is_same(const Prim *written, const Prim *found) {
+    if (is_from_names(written, found))
+        return true;
     bool same = written->op == found->op && written->arg_count == found->arg_count;
     for (int a = 0; same && a < written->arg_count; a++)
         same = is_same_argument(&written->args[a], &found->args[a]);

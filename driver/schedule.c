@@ -42,6 +42,8 @@ static const Schedule *fill_holes(Compilation *c, const Unit *unit, const Target
                                   NestError *error) {
     if (!schedule_hole_count(user))
         return user;
+    if (!nest_offers(c->arena, unit->program, user, target, error))
+        return NULL;
     for (Effort effort = EFFORT_FIXED; effort <= EFFORT_MODEL; effort++) {
         const Schedule *filled = autosched_default(c->arena, unit->program, target, user, effort, c->options->seed);
         if (filled && filled->count)

@@ -75,6 +75,16 @@ void schedule_print(Text *text, const Schedule *schedule);
 void schedule_print_statements(Text *text, const Schedule *schedule);
 int schedule_hole_count(const Schedule *schedule);                    /* those of one name are one */
 int schedule_hole_number(const Schedule *schedule, const char *name); /* of a named hole; -1: there is none */
+/* The hole that a hole shares its choices with: the first of its name. */
+const PrimArg *schedule_hole_first(const Schedule *schedule, const PrimArg *hole);
+/* Whether an argument is a hole that stands for a loop, a place or an order. Its choice is a number in its list. */
+bool prim_argument_names(const Prim *prim, int index);
+bool schedule_names_holes(const Schedule *schedule); /* it has such holes */
+int64_t *schedule_first_choices(Arena *arena, const Schedule *schedule); /* of each hole; of one without a list: 1 */
+/* Whether a hole is filled from a list of names, which must be there. */
+bool hole_has_names(const Schedule *schedule, const PrimArg *hole);
+/* Fills these holes alone. Constraints stay. */
+Schedule *schedule_fill_names(Arena *arena, const Schedule *schedule, const int64_t *choices);
 /* Whether a constraint of the schedule (the primitive require) holds for choices. */
 bool constraint_holds(const Schedule *schedule, const Prim *require, const int64_t *choices);
 int schedule_broken(const Schedule *schedule, const int64_t *choices); /* the first that does not; count: all do */
@@ -90,6 +100,8 @@ typedef struct PrimLetter {
 int prim_letter_count(PrimOp op, bool *repeated);    /* repeated: the last one asks for one argument or more */
 const PrimLetter *prim_letter(PrimOp op, int index); /* of a positional argument; behind the last letter: that one */
 bool prim_takes(PrimArgKind kind, const PrimArg *argument);
+/* The same for what a source says: there holes stand for loops, too. */
+bool prim_letter_takes(PrimOp op, const PrimLetter *letter, const PrimArg *argument);
 bool prim_has_key(PrimOp op, const char *key);
 /* The argument with this key, or NULL. */
 const PrimArg *prim_keyword(const Prim *prim, const char *key);

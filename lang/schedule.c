@@ -47,6 +47,31 @@ bool prim_takes(PrimArgKind kind, const PrimArg *argument) {
     return argument->kind == kind || (kind == ARG_INT && argument->kind == ARG_HOLE);
 }
 
+/* Whether all choices that a hole lists are of the kind. */
+static bool lists_only(const PrimArg *hole, PrimArgKind kind) {
+    bool only = true;
+    for (int i = 0; i < hole->count; i++)
+        only &= hole->items[i].kind == kind;
+    return only;
+}
+
+bool prim_letter_takes(PrimOp op, const PrimLetter *letter, const PrimArg *argument) {
+    if (argument->kind != ARG_HOLE)
+        return prim_takes(letter->kind, argument);
+    if (letter->letter == 'L')
+        return lists_only(argument, op == PRIM_REORDER ? ARG_LIST : ARG_NAME);
+    return letter->kind == ARG_INT && lists_only(argument, ARG_INT);
+}
+
+bool prim_argument_names(const Prim *prim, int index) {
+    const PrimArg *argument = &prim->args[index];
+    if (argument->kind != ARG_HOLE)
+        return false;
+    if (argument->key)
+        return !strcmp(argument->key, "at") && prim->op != PRIM_ALGORITHM;
+    return prim_letter(prim->op, index)->letter == 'L';
+}
+
 bool prim_has_key(PrimOp op, const char *key) {
     size_t length = strlen(key);
     for (const char *at = prim_info[op].positional; (at = strchr(at, ' '));)
@@ -227,11 +252,28 @@ static const PrimArg *find_hole(const PrimArg *argument, const char *name) {
 }
 
 static bool first_of_name(const Schedule *schedule, const PrimArg *hole) {
+    return schedule_hole_first(schedule, hole) == hole;
+}
+
+const PrimArg *schedule_hole_first(const Schedule *schedule, const PrimArg *hole) {
     const PrimArg *found = hole->name ? NULL : hole;
     for (int i = 0; i < schedule->count && !found; i++)
         for (int a = 0; a < schedule->prims[i].arg_count && !found; a++)
             found = find_hole(&schedule->prims[i].args[a], hole->name);
-    return found == hole;
+    return found;
+}
+
+bool hole_has_names(const Schedule *schedule, const PrimArg *hole) {
+    const PrimArg *first = schedule_hole_first(schedule, hole);
+    return first->count && first->items[0].kind != ARG_INT;
+}
+
+bool schedule_names_holes(const Schedule *schedule) {
+    for (int i = 0; i < schedule->count; i++)
+        for (int a = 0; a < schedule->prims[i].arg_count; a++)
+            if (prim_argument_names(&schedule->prims[i], a))
+                return true;
+    return false;
 }
 
 int schedule_hole_count(const Schedule *schedule) {
@@ -306,19 +348,30 @@ typedef struct Filling {
     Arena *arena;
     const Schedule *schedule;
     const int64_t *choices;
-    int next; /* the number of the next hole that shares no name with one before */
+    bool names; /* only holes that stand for names */
+    int next;   /* the number of the next hole that shares no name with one before */
 } Filling;
+
+/* The choice of a hole: an integer, or what stands at that place of its list. */
+static PrimArg choice_of(const Filling *filling, const PrimArg *hole, int number) {
+    const PrimArg *first = schedule_hole_first(filling->schedule, hole);
+    PrimArg filled = {.kind = ARG_INT, .key = hole->key, .loc = hole->loc, .value = filling->choices[number]};
+    if (!hole_has_names(filling->schedule, hole))
+        return filled;
+    bool listed = filled.value >= 0 && filled.value < first->count;
+    filled = first->items[listed ? filled.value : 0];
+    filled.key = hole->key;
+    filled.loc = hole->loc;
+    return filled;
+}
 
 static PrimArg fill_argument(Filling *filling, const PrimArg *argument) {
     PrimArg filled = *argument;
     if (argument->kind == ARG_HOLE) {
         bool first = first_of_name(filling->schedule, argument);
         int number = first ? filling->next++ : schedule_hole_number(filling->schedule, argument->name);
-        filled.kind = ARG_INT;
-        filled.name = NULL;
-        filled.value = filling->choices[number];
-        filled.count = 0;
-        filled.items = NULL;
+        bool stays = filling->names && !hole_has_names(filling->schedule, argument);
+        filled = stays ? filled : choice_of(filling, argument, number);
     } else if (count_holes(argument)) {
         filled.items = ARENA_ARRAY(filling->arena, PrimArg, argument->count);
         for (int i = 0; i < argument->count; i++)
@@ -327,14 +380,30 @@ static PrimArg fill_argument(Filling *filling, const PrimArg *argument) {
     return filled;
 }
 
-Schedule *schedule_fill(Arena *arena, const Schedule *schedule, const int64_t *choices) {
+/* An order takes the place of all loops that are listed; a place may be another primitive's. */
+static void finish_names(Prim *prim) {
+    const PrimArg *last = prim->arg_count ? &prim->args[prim->arg_count - 1] : NULL;
+    if (prim->op == PRIM_REORDER && last && last->kind == ARG_LIST) {
+        prim->arg_count = last->count;
+        prim->args = last->items;
+    }
+    if (prim->op != PRIM_COMPUTE_AT || prim->arg_count < 2 || prim->args[1].kind != ARG_NAME)
+        return;
+    bool within = !strcmp(prim->args[1].name, "inline"), root = !strcmp(prim->args[1].name, "root");
+    if (within || root) {
+        prim->op = within ? PRIM_INLINE : PRIM_COMPUTE_ROOT;
+        prim->arg_count = 1;
+    }
+}
+
+static Schedule *fill(Arena *arena, const Schedule *schedule, const int64_t *choices, bool names) {
     Schedule *filled = ARENA_NEW(arena, Schedule);
     *filled = *schedule;
     filled->count = 0;
     filled->prims = ARENA_ARRAY(arena, Prim, schedule->count);
-    Filling filling = {arena, schedule, choices, 0};
+    Filling filling = {arena, schedule, choices, names, 0};
     for (int i = 0; i < schedule->count; i++) {
-        if (schedule->prims[i].op == PRIM_REQUIRE)
+        if (schedule->prims[i].op == PRIM_REQUIRE && !names)
             continue;
         Prim *prim = &filled->prims[filled->count++];
         *prim = schedule->prims[i];
@@ -344,6 +413,39 @@ Schedule *schedule_fill(Arena *arena, const Schedule *schedule, const int64_t *c
         prim->args = ARENA_ARRAY(arena, PrimArg, prim->arg_count);
         for (int a = 0; a < prim->arg_count; a++)
             prim->args[a] = fill_argument(&filling, &args[a]);
+        finish_names(prim);
     }
     return filled;
+}
+
+Schedule *schedule_fill(Arena *arena, const Schedule *schedule, const int64_t *choices) {
+    return fill(arena, schedule, choices, false);
+}
+
+Schedule *schedule_fill_names(Arena *arena, const Schedule *schedule, const int64_t *choices) {
+    return fill(arena, schedule, choices, true);
+}
+
+typedef struct FirstChoices {
+    const Schedule *schedule;
+    int64_t *choices;
+    int count;
+} FirstChoices;
+
+static void first_choices(FirstChoices *first, const PrimArg *argument) {
+    bool hole = argument->kind == ARG_HOLE;
+    if (hole && first_of_name(first->schedule, argument))
+        first->choices[first->count++] = !argument->count                       ? 1
+                                         : argument->items[0].kind == ARG_INT ? argument->items[0].value
+                                                                              : 0;
+    for (int i = 0; !hole && i < argument->count; i++)
+        first_choices(first, &argument->items[i]);
+}
+
+int64_t *schedule_first_choices(Arena *arena, const Schedule *schedule) {
+    FirstChoices first = {schedule, ARENA_ARRAY(arena, int64_t, schedule_hole_count(schedule) + 1), 0};
+    for (int i = 0; i < schedule->count; i++)
+        for (int a = 0; a < schedule->prims[i].arg_count; a++)
+            first_choices(&first, &schedule->prims[i].args[a]);
+    return first.choices;
 }

@@ -102,8 +102,8 @@ static void grammar_error(const Loc *loc, Parser *parser, const char *message);
 %type <wheres> wheres where_list
 %type <def> def_head implements
 %type <binding_lists> tunes tune_list
-%type <prim_arg> prim_arg prim_value prim_sum prim_product prim_operand prim_number prim_place prim_hole
-%type <prim_args> prim_args prim_arg_list prim_items choices
+%type <prim_arg> prim_arg prim_value prim_sum prim_product prim_operand prim_number prim_place prim_hole choice
+%type <prim_args> prim_args prim_arg_list prim_items prim_places choices
 %type <prims> prims
 %type <name> place place_part
 %type <text> target_name instr_text lines
@@ -552,8 +552,18 @@ prim_hole: '?'                  { $$ = prim_hole(@$); }
     | '?' name                  { $$ = prim_hole(@$), $$.name = $2.text; }
     ;
 
-choices: INTEGER                { $$ = (PrimArgs){0}; PUSH($$, prim_integer(parser, $1)); }
-    | choices ',' INTEGER       { $$ = $1; PUSH($$, prim_integer(parser, $3)); }
+choices: choice                 { $$ = (PrimArgs){0}; PUSH($$, $1); }
+    | choices ',' choice        { $$ = $1; PUSH($$, $3); }
+    ;
+
+/* A number; a loop or a place; an order of loops. */
+choice: INTEGER                 { $$ = prim_integer(parser, $1); }
+    | prim_place
+    | '(' prim_places ')'       { $$ = prim_list(ARG_LIST, $2, @$); }
+    ;
+
+prim_places: prim_place         { $$ = (PrimArgs){0}; PUSH($$, $1); }
+    | prim_places ',' prim_place { $$ = $1; PUSH($$, $3); }
     ;
 
 prim_place: place               { $$ = prim_name($1); }

@@ -128,13 +128,18 @@ static bool check_positional(Checked *checked, const PrimArg *argument) {
     if (last < 0)
         return true; /* check_count reports it */
     const PrimLetter *letter = prim_letter(checked->prim->op, position);
-    bool fits = prim_takes(letter->kind, argument) && (letter->kind != ARG_OP || is_constraint(argument));
+    bool fits = prim_letter_takes(checked->prim->op, letter, argument);
+    fits &= letter->kind != ARG_OP || is_constraint(argument);
     checked->integers += letter->kind == ARG_INT;
     bool one_too_many = position > last && !checked->repeated; /* check_count reports it */
     if (fits || one_too_many)
         return true;
+    bool list = letter->letter == 'L' && argument->kind == ARG_HOLE;
+    const char *wanted = !list                               ? letter->wanted
+                         : checked->prim->op == PRIM_REORDER ? "a loop, or a '?' whose choices are orders in parentheses"
+                                                             : "a loop, or a '?' whose choices are loops";
     diag(checked->parser->diagnostics, DIAG_primitive_argument, argument->loc, position + 1, checked->info->spelling,
-         letter->wanted);
+         wanted);
     hint_signature(checked);
     return false;
 }
@@ -233,10 +238,22 @@ typedef struct HoleCheck {
     Prims prims;
 } HoleCheck;
 
+/* Whether a hole of this name stands for a loop somewhere. */
+static bool stands_for_name(const Schedule *schedule, const char *name) {
+    for (int i = 0; i < schedule->count; i++)
+        for (int a = 0; a < schedule->prims[i].arg_count; a++)
+            if (prim_argument_names(&schedule->prims[i], a) && schedule->prims[i].args[a].name &&
+                !strcmp(schedule->prims[i].args[a].name, name))
+                return true;
+    return false;
+}
+
 static void check_names(const HoleCheck *check, const PrimArg *argument) {
     Schedule schedule = {.count = check->prims.count, .prims = check->prims.items};
     if (argument->kind == ARG_NAME && schedule_hole_number(&schedule, argument->name) < 0)
         diag(check->parser->diagnostics, DIAG_hole_unknown, argument->loc, argument->name);
+    else if (argument->kind == ARG_NAME && stands_for_name(&schedule, argument->name))
+        diag(check->parser->diagnostics, DIAG_hole_names, argument->loc, argument->name);
     for (int i = 0; i < argument->count; i++)
         check_names(check, &argument->items[i]);
 }

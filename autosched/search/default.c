@@ -394,7 +394,12 @@ void autosched_explain(Arena *arena, const Program *program, const Target *targe
     const Group *group = space->groups.items[0];
     for (int h = 0; h < group->genes.count; h++)
         choices[h] = group->genes.items[h].values[group->genes.items[h].start];
-    nest_build(arena, program, user, choices, target, error);
+    const Schedule *named = schedule_fill_names(arena, space->user, choices);
+    int numbers = 0;
+    for (int h = 0; h < group->genes.count; h++)
+        if (!group->genes.items[h].structural)
+            choices[numbers++] = choices[h];
+    nest_build(arena, program, named, choices, target, error);
     if (!group->contradicts || user->prims[error->prim].op != PRIM_REQUIRE)
         return;
     bool alone = true;

@@ -109,7 +109,8 @@ static void open_stage(Space *space, Group *group, const NestStage *stage, OpenS
         add_gene(space, group, open, ROWS, stage_has_reuse(stage->stage) ? 2 : 0);
     if (sums && across)
         add_gene(space, group, open, SUMS, 1);
-    if (stage->parent && stage->home == stage->parent && stage->depth > 1 && !stage->in_scan)
+    bool placed = stage->parent && stage->home == stage->parent && stage->depth > 1;
+    if ((placed || schedule_names_holes(space->user)) && !stage->in_scan)
         add_gene(space, group, open, WINDOW, 0);
     if (!stage->parent && space->target->threads != 1 && across && !has_threads(stage)) {
         double work = group_work(group);
@@ -194,7 +195,7 @@ typedef struct Block {
     int lane_loop, row_loop; /* of the stage; row_loop -1: one row */
     int64_t lanes, vectors, rows;
     const char *outer, *more, *lane, *row_outer, *row; /* loops; NULL: there is none */
-    bool keeps_sums; /* in registers */
+    bool keeps_sums;                                   /* in registers */
 } Block;
 
 static void write_splits(Completing *c, Block *block, Text *text) {
@@ -322,8 +323,8 @@ static void add_vectors(Completing *c, const OpenStage *open) {
     if (!stage || vectors == 0 || lanes < 2)
         return;
     int across = inner_loop(stage, stage->loop_count, false);
-    if (choice_of(c, open, ALONG) && (add_partial_sums(c, stage, vectors, lanes, across) ||
-                                      add_partial_sums(c, stage, vectors, lanes, -1)))
+    if (choice_of(c, open, ALONG) &&
+        (add_partial_sums(c, stage, vectors, lanes, across) || add_partial_sums(c, stage, vectors, lanes, -1)))
         return;
     if (across < 0)
         return;
@@ -343,7 +344,7 @@ static void add_window(Completing *c, const OpenStage *open) {
     const NestStage *stage = find_stage(c->nest, open->name);
     int64_t out = choice_of(c, open, WINDOW);
     Text text = {.arena = c->scratch};
-    if (!stage || out == 0 || !stage->parent || stage->depth - 1 - out < 0)
+    if (!stage || out == 0 || !stage->parent || stage->home != stage->parent || stage->depth - 1 - out < 0)
         return;
     text_add(&text, "store_at(%s, %s)\n", open->name,
              loop_path(c->scratch, stage->parent, stage->depth - 1 - (int)out));

@@ -343,7 +343,7 @@ Schedule *point_schedule(Arena *arena, Space *space, const int *point) {
     if (!point_statements(arena, space, point, -1, space->common.count, &schedule, &choices))
         return NULL;
     Schedule *filled = schedule_fill(arena, &schedule, choices);
-    if (space->user && space->groups.count == 1)
+    if (space->user && space->groups.count == 1 && !schedule_names_holes(space->user))
         return filled;
     Schedule *tidy = schedule_tidy(arena, filled);
     const Nest *nest = nest_build(arena, space->program, tidy, NULL, space->target, NULL);

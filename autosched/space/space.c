@@ -115,6 +115,8 @@ static void add_user_group(Space *space) {
 
 static Space *space_begin(Arena *arena, const Program *program, const Target *target, const Schedule *user) {
     Space *space = ARENA_NEW(arena, Space);
+    if (user && schedule_names_holes(user))
+        user = nest_offers(arena, program, user, target, NULL);
     *space = (Space){.arena = arena, .program = program, .target = target, .user = user};
     return space;
 }
@@ -146,7 +148,7 @@ Space *space_new(Arena *arena, const Program *program, const Target *target, con
         return space_of_holes(arena, program, target, user);
     Space *space = space_begin(arena, program, target, user);
     if (user) {
-        space->held = schedule_names_stages(arena, program, user);
+        space->held = schedule_names_stages(arena, program, space->user);
         for (int s = 0; s < program->stage_count && numbers_reads(user); s++)
             space->held[s] = true;
     }

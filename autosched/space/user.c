@@ -4,7 +4,8 @@
  * The schedule's constraints (require) hold for every point that is drawn. If the starting point breaks one, the
  * nearest point that breaks none becomes the start; if all break some, one that breaks the latest.
  *
- * `? in {..}` lists its choices. A plain `?` is a size: powers of two and the divisors of the program's extents, up to
+ * `? in {..}` lists its choices. A hole in place of a loop has a list of names (nest_offers): its gene is structural, a
+ * number in that list. Another plain `?` is a size: powers of two and the divisors of the program's extents, up to
  * the largest of them. Sizes that the nest refuses are never measured.
  */
 #include "autosched/space/groups.h"
@@ -49,25 +50,39 @@ static bool divides_some(const Program *program, int64_t size, int64_t *largest)
 static void add_hole(Space *space, Group *group, const PrimArg *hole, int number) {
     LIST(int64_t) values = {0};
     int64_t largest;
+    bool names = hole_has_names(space->user, hole);
     for (int i = 0; i < hole->count; i++)
-        list_push(space->arena, &values, hole->items[i].value);
+        list_push(space->arena, &values, names ? i : hole->items[i].value);
     for (int64_t size = 1; hole->count == 0 && size <= SIZE_LIMIT; size++)
         if ((divides_some(space->program, size, &largest) || (size & (size - 1)) == 0) && size <= largest)
             list_push(space->arena, &values, size);
     Gene gene = {.name = hole->name ? hole->name : arena_printf(space->arena, "hole %d", number + 1),
+                 .structural = names,
                  .width = 1,
                  .register_part = -1,
                  .unroll_part = -1};
     gene.values = values.items;
     gene.count = values.count;
     for (int c = 0; c < gene.count; c++)
-        if (values.items[c] <= 4)
+        if (values.items[c] <= 4 && !names)
             gene.start = c;
     group_add_gene(space, group, gene);
 }
 
+/* genes: NULL: the starting point's. */
+static int64_t *hole_choices(Space *space, const Group *group, const int *genes) {
+    int64_t *choices = ARENA_ARRAY(space->arena, int64_t, group->genes.count + 1);
+    for (int h = 0; h < group->genes.count; h++) {
+        const Gene *gene = &group->genes.items[h];
+        choices[h] = gene->values[genes ? genes[h] : gene->start];
+    }
+    return choices;
+}
+
 static bool user_emit(Space *space, Group *group, const int *genes, Sketch *sketch) {
     const Schedule *user = space->user;
+    if (schedule_names_holes(user))
+        user = schedule_fill_names(space->arena, user, hole_choices(space, group, genes));
     for (int p = 0; p < user->count; p++)
         list_push(space->arena, &sketch->prims, user->prims[p]);
     for (int h = 0; h < group->genes.count; h++)

@@ -130,6 +130,10 @@ typedef struct NestError {
  * without "r_": k; j_0 for j/16, j_1 for j%16. */
 Nest *nest_build(Arena *arena, const Program *program, const Schedule *schedule, const int64_t *choices,
                  const Target *target, NestError *error);
+/* The schedule with the choices of its holes that stand for loops, places and orders as lists. NULL, with *error (which
+ * may be NULL): a list of the source names what is no loop. */
+Schedule *nest_offers(Arena *arena, const Program *program, const Schedule *schedule, const Target *target,
+                      NestError *error);
 void nest_print(Text *text, const Nest *nest);
 /* A loop that the schedule unrolls or vectorizes but that is still a loop in the kernel. */
 typedef struct Rolled {

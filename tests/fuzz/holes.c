@@ -1,4 +1,4 @@
-/* holes.c - numbers of a schedule become holes with candidates and constraints, and get values again.
+/* holes.c - numbers and loops of a schedule become holes with candidates and constraints, and get values again.
  *
  * Candidates have no sign. Among them is the number that stood there, and the constraints hold for it: so there is a
  * legal choice.
@@ -50,6 +50,26 @@ static PrimArg dig(Digging *d, const PrimArg *number) {
     return hole;
 }
 
+/* A loop's name among choices, which for a place may be others than loops; now and then all that there are. */
+static PrimArg dig_name(Digging *d, PrimOp op, const PrimArg *name) {
+    PrimArg hole = {.kind = ARG_HOLE, .key = name->key};
+    if (random_below(d->random, 3) == 0)
+        return hole;
+    hole.items = ARENA_ARRAY(d->arena, PrimArg, 3);
+    hole.items[hole.count++] = (PrimArg){.kind = ARG_NAME, .name = name->name};
+    if (op == PRIM_COMPUTE_AT && random_below(d->random, 2))
+        hole.items[hole.count++] = (PrimArg){.kind = ARG_NAME, .name = "inline"};
+    if (op == PRIM_COMPUTE_AT && random_below(d->random, 2))
+        hole.items[hole.count++] = (PrimArg){.kind = ARG_NAME, .name = "root"};
+    return hole;
+}
+
+static bool may_be_named(const Prim *prim, int index) {
+    bool only = prim->op == PRIM_COMPUTE_AT ? index == 1
+                                            : index == 0 && (prim->op == PRIM_VECTORIZE || prim->op == PRIM_PARALLEL);
+    return only && prim->args[index].kind == ARG_NAME;
+}
+
 static Prim constraint(Digging *d) {
     int a = (int)random_below(d->random, d->named), b = (int)random_below(d->random, d->named);
     int64_t sum = d->values[a] + d->values[b];
@@ -71,6 +91,8 @@ void dig_holes(Arena *arena, Schedule *schedule, Random *random) {
         for (int k = 0; k < prim->arg_count; k++)
             if (prim->args[k].kind == ARG_INT && prim->args[k].value >= 0 && random_below(random, 2))
                 prim->args[k] = dig(&d, &prim->args[k]);
+            else if (may_be_named(prim, k) && random_below(random, 3) == 0)
+                prim->args[k] = dig_name(&d, prim->op, &prim->args[k]);
         prims[i] = *prim;
     }
     if (d.named && random_below(random, 3))
@@ -96,8 +118,10 @@ static void choose(Filling *f, const PrimArg *arg) {
         if (f->names[i] && !strcmp(f->names[i], arg->name))
             return;
     f->names[f->holes] = arg->name;
+    bool names = arg->count && arg->items[0].kind != ARG_INT;
     f->choices[f->holes++] =
-        arg->count ? arg->items[random_below(f->random, arg->count)].value : 1 + random_below(f->random, 9);
+        names        ? random_below(f->random, arg->count)
+        : arg->count ? arg->items[random_below(f->random, arg->count)].value : 1 + random_below(f->random, 9);
 }
 
 const Schedule *fill_holes(Arena *arena, const Schedule *schedule, Random *random) {
