@@ -109,6 +109,8 @@ static int print_settings(const NamedChoice *choice) {
     for (; setting && setting->name; setting++)
         if (setting->kind == SETTING_FLAG)
             printf("  %-16s %s\n", setting->name, setting->summary);
+        else if (setting->kind == SETTING_WORD)
+            printf("  %-16s %s (%s)\n", setting->name, setting->summary, setting->words[(int)setting->standard]);
         else
             printf("  %-16s %s (%g)\n", setting->name, setting->summary, setting->standard);
     return 0;

@@ -24,8 +24,22 @@ static const char *known_settings(Arena *arena, const NamedChoice *choice) {
     Text text = {.arena = arena};
     for (int s = 0; s < setting_count(choice); s++)
         text_add(&text, "%s%s%s", s ? ", " : "", choice->settings[s].name,
-                 choice->settings[s].kind == SETTING_FLAG ? "" : "=N");
+                 choice->settings[s].kind == SETTING_FLAG   ? ""
+                 : choice->settings[s].kind == SETTING_WORD ? "=WORD"
+                                                            : "=N");
     return text.text ? arena_printf(arena, "it takes %s", text.text) : "it takes none";
+}
+
+static const char *read_word(Arena *arena, const Setting *setting, const char *value, double *number) {
+    Text text = {.arena = arena};
+    for (int w = 0; setting->words[w]; w++) {
+        if (value && !strcmp(setting->words[w], value)) {
+            *number = w;
+            return NULL;
+        }
+        text_add(&text, "%s%s", w ? ", " : "", setting->words[w]);
+    }
+    return arena_printf(arena, "'%s' is one of %s", setting->name, text.text);
 }
 
 static const char *read_value(Arena *arena, const Setting *setting, const char *value, double *number) {
@@ -33,6 +47,8 @@ static const char *read_value(Arena *arena, const Setting *setting, const char *
         *number = 1;
         return value ? arena_printf(arena, "'%s' takes no value", setting->name) : NULL;
     }
+    if (setting->kind == SETTING_WORD)
+        return read_word(arena, setting, value, number);
     char *end = "";
     *number = value ? strtod(value, &end) : NAN;
     bool whole = setting->kind == SETTING_REAL || *number == floor(*number);

@@ -6,13 +6,14 @@
 
 #include <stdbool.h>
 
-typedef enum SettingKind { SETTING_FLAG, SETTING_COUNT, SETTING_REAL } SettingKind;
+typedef enum SettingKind { SETTING_FLAG, SETTING_COUNT, SETTING_REAL, SETTING_WORD } SettingKind;
 
 typedef struct Setting {
     const char *name;
     SettingKind kind;
     double standard, least, most; /* standard: its value where it is not set */
     const char *summary;
+    const char *const *words; /* of a WORD, whose value is the number of one; ends with NULL */
 } Setting;
 
 /* One value that an option may name. */
