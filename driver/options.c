@@ -269,6 +269,10 @@ static int read_search(const Given *given) {
     return read_choice(given, search_policies);
 }
 
+static int read_scheduler(const Given *given) {
+    return read_choice(given, scheduler_policies);
+}
+
 static int read_cost_model(const Given *given) {
     return read_choice(given, cost_models);
 }

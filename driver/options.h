@@ -21,7 +21,7 @@ typedef struct Options {
     LIST(Define) defines;
     LIST(const char *) paths;
     NamedFiles run_inputs, run_outputs;
-    const char *out, *header, *emit_schedule, *database, *log, *search, *cost_model, *runner, *dump;
+    const char *out, *header, *emit_schedule, *database, *log, *search, *scheduler, *cost_model, *runner, *dump;
     const char *depfile, *depfile_target;
     bool dependencies, phony;
     bool debug, pic, strict, unchecked_gather, frozen, explain, features, time_report, verbose;

@@ -188,6 +188,53 @@ static const char *name_device(const Compilation *c) {
                         named ? host.nodename : "");
 }
 
+static ToolchainOptions toolchain_options(Compilation *c, const Contest *contest) {
+    const Options *o = c->options;
+    return (ToolchainOptions){.backend = backend_of(contest->target),
+                              .jobs = o->jobs,
+                              .threads = contest->target->threads,
+                              .seed = o->seed,
+                              .strict = o->strict,
+                              .runner = o->runner,
+                              .stop = &stop_requested,
+                              .locks_warned = &c->locks_warned,
+                              .deadline = contest->end};
+}
+
+/* What the tasks of a function are measured with. */
+typedef struct TaskBench {
+    Compilation *compilation;
+    const Contest *contest;
+} TaskBench;
+
+/* For a task of a function, whose arguments are not the function's: their contents are random. */
+static const Toolchain *open_for_task(void *context, Program *program) {
+    const TaskBench *bench = context;
+    Compilation *c = bench->compilation;
+    ToolchainOptions options = toolchain_options(c, bench->contest);
+    Program **programs = ARENA_ARRAY(c->arena, Program *, 1); /* lives as long as the toolchain */
+    const char *why;
+    bool transient;
+    programs[0] = program;
+    know_constants(c->arena, program, bench->contest->target);
+    Toolchain *const *opened =
+        toolchains_open(c->arena, programs, 1, bench->contest->target, &options, &why, &transient);
+    return opened ? opened[0] : NULL;
+}
+
+static void close_for_task(void *context, const Toolchain *toolchain) {
+    (void)context;
+    toolchains_close((Toolchain *const[]){(Toolchain *)toolchain});
+}
+
+static const Workshop *workshop_of(Compilation *c, const Contest *contest) {
+    Workshop *workshop = ARENA_NEW(c->arena, Workshop);
+    TaskBench *bench = ARENA_NEW(c->arena, TaskBench);
+    *bench = (TaskBench){c, contest};
+    *workshop = (Workshop){bench, open_for_task, close_for_task};
+    return workshop;
+}
+
 static TuneOptions *search_options(Compilation *c, const Contest *contest, int number) {
     const Options *o = c->options;
     contest->shown[number] = (ShownSearch){.contest = contest};
@@ -203,6 +250,8 @@ static TuneOptions *search_options(Compilation *c, const Contest *contest, int n
                       .processors = o->runner ? 0 : (int)sysconf(_SC_NPROCESSORS_ONLN),
                       .log = c->log,
                       .search = o->search,
+                      .scheduler = o->scheduler,
+                      .workshop = workshop_of(c, contest),
                       .cost_model = o->cost_model,
                       .seed = o->seed,
                       .threads = contest->target->threads,
@@ -234,17 +283,8 @@ static bool contest_is_known(Compilation *c, const Contest *contest, int *used) 
 
 /* False if nothing can be measured. *transient: it may work another time, and the runner is not the cause. */
 static bool open_toolchains(Compilation *c, Contest *contest, const char **why, bool *transient) {
-    const Options *o = c->options;
-    ToolchainOptions options = {.backend = backend_of(contest->target),
-                                .jobs = o->jobs,
-                                .threads = contest->target->threads,
-                                .seed = o->seed,
-                                .strict = o->strict,
-                                .runner = o->runner,
-                                .inputs = contest->inputs,
-                                .stop = &stop_requested,
-                                .locks_warned = &c->locks_warned,
-                                .deadline = contest->end};
+    ToolchainOptions options = toolchain_options(c, contest);
+    options.inputs = contest->inputs;
     for (int i = 0; i < contest->count; i++)
         know_constants(c->arena, contest->programs[i], contest->target); /* once here, not for each candidate */
     contest->toolchains =

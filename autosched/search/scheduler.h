@@ -6,9 +6,7 @@
 #ifndef AUTOSCHED_SEARCH_SCHEDULER_H
 #define AUTOSCHED_SEARCH_SCHEDULER_H
 
-#include "lang/choices.h"
-
-#include <stdint.h>
+#include "autosched/search/search.h"
 
 typedef struct SchedulerTask {
     double operations; /* of a run; 0: not known */
@@ -20,11 +18,8 @@ typedef struct SchedulerFunction {
     double reference;      /* seconds that it takes without searching; 0: not known */
 } SchedulerFunction;
 
-/* The rows that --scheduler=help lists; ends with a NULL name. */
-extern const NamedChoice scheduler_policies[];
-
 typedef struct Scheduler Scheduler;
-/* policy: a row with its settings, as "gradient:alpha=0.2"; NULL: the first row. NULL for an unknown one. */
+/* policy: a row of scheduler_policies with its settings, as "gradient:alpha=0.2"; NULL: the first row. NULL for an unknown one. */
 Scheduler *scheduler_open(Arena *arena, const char *policy, const SchedulerTask *tasks, int task_count,
                           const SchedulerFunction *functions, int function_count, uint64_t seed);
 /* The task that gets the next unit. At first each gets one. -1: none is worth it. */

@@ -44,6 +44,14 @@ typedef struct Toolchain {
     void (*release)(void *context, Candidate *candidate); /* frees the object */
 } Toolchain;
 
+/* Lends toolchains for the tasks of a function. */
+typedef struct Workshop {
+    void *context;
+    /* A toolchain for another program on the same target; NULL: that cannot be measured. */
+    const Toolchain *(*open)(void *context, Program *program);
+    void (*close)(void *context, const Toolchain *toolchain);
+} Workshop;
+
 /* --- schedules without measuring --- */
 
 typedef enum Effort { EFFORT_IDENTITY, EFFORT_FIXED, EFFORT_ROUGH, EFFORT_MODEL, EFFORT_MODEL_MORE } Effort;
@@ -79,6 +87,8 @@ typedef struct TuneOptions {
     double budget_seconds;  /* 0: none */
     const char *search;     /* a row of search_policies and settings: "random", "anneal:cold", ... */
     const char *cost_model; /* a row of cost_models and settings: "xgboost", "static", "none" */
+    const char *scheduler;  /* a row of scheduler_policies and settings; NULL: the first */
+    const Workshop *workshop; /* NULL: each function is searched as a whole, not by its tasks */
     uint64_t seed;
     const char *device, *toolchain; /* of the Record; or NULL */
     int processors;                 /* that the device has; 0: not known */
@@ -154,6 +164,8 @@ void tuner_close(Tuner *tuner); /* in place of tuner_finish, when no result is w
 
 /* The rows that --search=help lists; ends with a NULL name. */
 extern const NamedChoice search_policies[];
+/* Those of --scheduler=help. */
+extern const NamedChoice scheduler_policies[];
 /* Whether a policy with its settings begins without the default: the search is to stand for itself. */
 bool search_is_cold(const char *policy);
 

@@ -89,7 +89,7 @@ void tuner_count_failure(Tuner *tuner, const Trial *trial) {
     list_push(tuner->arena, &result->reasons, ((FailureReason){outcome, arena_strdup(tuner->arena, why), 1}));
 }
 
-static void show_progress(const Tuner *tuner) {
+void tuner_show_progress(const Tuner *tuner) {
     const TuneOptions *options = tuner->options;
     if (!options->progress)
         return;
@@ -140,7 +140,7 @@ static void finish_trial(Tuner *tuner, Trial *trial) {
         else
             tuner_doubt(tuner, trial);
     }
-    show_progress(tuner);
+    tuner_show_progress(tuner);
 }
 
 static Trial *trial_of(Trial **trials, int count, const Candidate *candidate) {
@@ -311,7 +311,7 @@ bool tuner_is_cold(const Tuner *tuner) {
 }
 
 /* Finds the default schedule, of which a cold search knows nothing, and its trial in the database, or makes a new trial. */
-static void find_default(Tuner *tuner) {
+void tuner_find_default(Tuner *tuner) {
     if (tuner->standard_sought)
         return;
     tuner->standard_sought = true;
@@ -433,10 +433,16 @@ Tuner *tuner_new(Arena *arena, const Program *program, const Target *target, con
     if (tuner_open(tuner)) {
         tuner_recall(tuner);
         if (options->standard || (toolchain && tuner->result->trials > 0))
-            find_default(tuner);
+            tuner_find_default(tuner);
     }
     end_step(tuner);
     return tuner;
+}
+
+void tuner_lend(Tuner *tuner, const Toolchain *toolchain) {
+    tuner->toolchain = toolchain;
+    if (toolchain && tuner->search)
+        tuner->search->jobs = toolchain->jobs;
 }
 
 int tuner_trials(const Tuner *tuner) {
@@ -461,9 +467,14 @@ void tuner_search(Tuner *tuner, int trials, double deadline) {
     tuner->deadline = deadline;
     begin_step(tuner);
     if (!tuner_halted(tuner))
-        find_default(tuner);
+        tuner_find_default(tuner);
     measure_default(tuner);
-    run_rounds(tuner);
+    if (trials > tuner->result->trials && !tuner_halted(tuner))
+        tuner_open_tasks(tuner);
+    if (tuner_has_tasks(tuner))
+        tuner_search_tasks(tuner);
+    else
+        run_rounds(tuner);
     measure_default(tuner); /* the machine may be less busy now */
     end_step(tuner);
     tuner->exhausted |= tuner->result->trials == before;
@@ -478,6 +489,7 @@ bool tuner_knows_default(const Tuner *tuner) {
 }
 
 void tuner_close(Tuner *tuner) {
+    tuner_close_tasks(tuner);
     free(tuner->known.slots);
     search_close(tuner->search);
     model_close(tuner->model);
@@ -490,7 +502,8 @@ TuneResult *tuner_finish(Tuner *tuner) {
     if (doubt && !tuner->good && !tuner_stopped(tuner))
         tuner->lost = doubt;
     tuner_flush(tuner);
-    tuner->result->unrecorded = tuner->database ? tuner->unwritten.count : 0;
+    tuner_close_tasks(tuner);
+    tuner->result->unrecorded += tuner->database ? tuner->unwritten.count : 0;
     tuner_note(tuner);
     if (!winner && comparable)
         winner = tuner_best_trial(tuner);

@@ -18,6 +18,8 @@ typedef struct Trial {
     const Record *past;              /* what the database had of it; NULL: nothing */
 } Trial;
 
+typedef struct Tasks Tasks;
+
 struct Tuner {
     Arena *arena;
     const Program *program;
@@ -53,6 +55,8 @@ struct Tuner {
     const char *lost;       /* why nothing more can be measured; NULL: it can */
     LIST(Record) unwritten; /* measured, not yet in the database, which may be full or locked */
     double refused;         /* when the database last failed to take them; 0: it took them */
+    Tasks *tasks;           /* that it is searched by; NULL: as a whole */
+    bool tasks_sought;
     int order;              /* of the last trial, those of earlier searches included */
     int next_id;
 };
@@ -103,6 +107,17 @@ bool tuner_knows(const Tuner *tuner, const char *text);
 void tuner_mark(Tuner *tuner, const char *text);
 void tuner_remember(Tuner *tuner, Trial *trial);
 bool tuner_stopped(const Tuner *tuner);
+/* Makes the default's trial, or finds it, unless that was done before. */
+void tuner_find_default(Tuner *tuner);
+/* From now on it measures with this toolchain. */
+void tuner_lend(Tuner *tuner, const Toolchain *toolchain);
+void tuner_show_progress(const Tuner *tuner);
+/* tune_tasks.c: a function of several tasks, each of which is searched by itself */
+void tuner_open_tasks(Tuner *tuner); /* once; nothing where the program is one task */
+bool tuner_has_tasks(const Tuner *tuner);
+/* Searches the tasks, and what is put together, until there are trial_limit trials in all. */
+void tuner_search_tasks(Tuner *tuner);
+void tuner_close_tasks(Tuner *tuner); /* adds their failures to the result */
 /* The fastest trial, or NULL. */
 Trial *tuner_best_trial(const Tuner *tuner);
 
