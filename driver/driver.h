@@ -87,7 +87,7 @@ bool check_instrs_of(Compilation *compilation, const Nest *nest);
  * slower. With --tune-frozen only records count. */
 const Schedule *best_record(Compilation *compilation, const Unit **unit, const Target *target, const Schedule *user,
                             const char *inputs);
-/* The same on the inputs that were given last; if it is none of them, on random ones. */
+/* The same on the inputs that were given last; if it is none of them, on random ones; else from records of its tasks. */
 const Schedule *best_known(Compilation *compilation, const Unit **unit, const Target *target, const Schedule *user);
 /* What the level chooses without a record and without measuring. */
 void schedule_notes(Text *text, const Schedule *schedule, const char *before);

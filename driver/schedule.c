@@ -294,6 +294,16 @@ const Schedule *best_record(Compilation *c, const Unit **unit, const Target *tar
     return best;
 }
 
+/* What records of its tasks make of a function that has none itself; *unit becomes the one with the algorithms that are
+ * chosen without measuring. For -O tune each task needs one. */
+static const Schedule *known_by_tasks(Compilation *c, const Unit **unit, const Target *target) {
+    const Unit *one = unit_with(c, *unit, preferred_alternative(c, *unit, target));
+    const Schedule *found = tasks_schedule(c->arena, compilation_database(c), one->program, target, target->threads,
+                                           c->options->seed, c->options->level == LEVEL_TUNE);
+    *unit = found ? one : *unit;
+    return found;
+}
+
 const Schedule *best_known(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
     const Unit *all = *unit;
     int count = user ? 0 : all->alternative_count;
@@ -303,7 +313,9 @@ const Schedule *best_known(Compilation *c, const Unit **unit, const Target *targ
     const char *inputs =
         database_inputs(c->arena, compilation_database(c), programs, count + 1, target, user, target->threads);
     const Schedule *best = best_record(c, unit, target, user, inputs);
-    return best || !*inputs ? best : best_record(c, unit, target, user, "");
+    if (!best && *inputs)
+        best = best_record(c, unit, target, user, "");
+    return best || user ? best : known_by_tasks(c, unit, target);
 }
 
 /* Picks the schedule. *all becomes the unit with the algorithms that the schedule is for. */

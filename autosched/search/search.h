@@ -69,6 +69,10 @@ typedef struct StaticChoice {
 StaticChoice *static_choice(Arena *arena, const Program *program, const Target *target, Effort effort, uint64_t seed);
 /* The static model's seconds of the program under a schedule; HUGE_VAL if the schedule is not legal. */
 double estimated_seconds(Arena *arena, const Program *program, const Schedule *schedule, const Target *target);
+/* The best recorded schedules of the program's tasks put together; all: each has a record, else the others get the
+ * default. NULL: the program is one task, none has a record, or they are not legal together. */
+Schedule *tasks_schedule(Arena *arena, Database *database, const Program *program, const Target *target, int threads,
+                         uint64_t seed, bool all);
 /* Explains why no choice for the holes of the user's schedule was found to be legal: how the first choices are
  * refused. */
 void autosched_explain(Arena *arena, const Program *program, const Target *target, const Schedule *user,

@@ -473,7 +473,7 @@ void tuner_search(Tuner *tuner, int trials, double deadline) {
         tuner_open_tasks(tuner);
     if (tuner_has_tasks(tuner))
         tuner_search_tasks(tuner);
-    else
+    if (!tuner_has_tasks(tuner))
         run_rounds(tuner);
     measure_default(tuner); /* the machine may be less busy now */
     end_step(tuner);

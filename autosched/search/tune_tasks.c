@@ -54,7 +54,7 @@ struct Tasks {
     SchedulerTask *scheduled;
     SchedulerFunction function;
     int turns;
-    bool joined; /* the defaults together are legal */
+    bool joined; /* the defaults together are legal, and tasks can be measured */
 };
 
 /* --- opening --- */
@@ -150,12 +150,18 @@ static int unit_of(const Tasks *tasks) {
     return fair < 1 ? 1 : fair < most ? fair : most;
 }
 
+/* Of so many, those that are not for the tasks. */
+static int trials_to_join(int trials) {
+    return 2 + trials / JOINED_PART;
+}
+
 /* What the database has of a task counts as if it had been searched here, but for no more than its part. */
 static void count_recalled(Tasks *tasks, int number) {
     Tuner *whole = tasks->whole;
     Subject *subject = &tasks->subjects[number];
     const Tuner *tuner = subject->tuner;
-    int recalled = tuner->result->trials, share = whole->options->trials / tasks->subject_count;
+    int recalled = tuner->result->trials, all = whole->options->trials;
+    int share = (all - trials_to_join(all)) / tasks->subject_count;
     whole->result->trials += recalled < share ? recalled : share;
     subject->trials = recalled;
     for (int units = recalled / unit_of(tasks); units > 0; units--)
@@ -215,17 +221,18 @@ void tuner_open_tasks(Tuner *tuner) {
     tasks->subjects = ARENA_ARRAY(tuner->arena, Subject, count);
     for (int p = 0; p < count; p++)
         add_part(tasks, p);
+    if (tuner->options->trials < UNITS * tasks->subject_count)
+        return; /* a few trials do more for the whole than for each task */
     open_scheduler(tasks);
+    if (!tasks->scheduler)
+        return;
     open_tuners(tasks);
     tasks->joined = tuner_is_cold(tuner) || join(tasks, NULL);
     tuner->tasks = tasks;
 }
 
-/* A few trials do more for the whole than for each task. */
 bool tuner_has_tasks(const Tuner *tuner) {
-    const Tasks *tasks = tuner->tasks;
-    return tasks && tasks->joined && tasks->scheduler &&
-           tuner->trial_limit - tuner->result->trials >= UNITS * tasks->subject_count;
+    return tuner->tasks && tuner->tasks->joined;
 }
 
 /* --- searching the tasks --- */
@@ -452,6 +459,14 @@ static bool all_complete(const Tasks *tasks) {
     return complete;
 }
 
+/* If no task can be measured by itself, the function is searched as a whole. */
+static bool any_measured(const Tasks *tasks) {
+    bool any = false;
+    for (int s = 0; s < tasks->subject_count; s++)
+        any |= tasks->subjects[s].tuner->result->trials > 0;
+    return any;
+}
+
 /* In some steps, so that a search that is stopped has put something together. */
 static bool search_in_steps(Tasks *tasks, int trials, int kept) {
     Tuner *whole = tasks->whole;
@@ -471,13 +486,14 @@ static bool search_in_steps(Tasks *tasks, int trials, int kept) {
 void tuner_search_tasks(Tuner *tuner) {
     Tasks *tasks = tuner->tasks;
     int trials = tuner->trial_limit - tuner->result->trials;
-    bool going = search_in_steps(tasks, trials, 1 + trials / JOINED_PART);
+    bool going = search_in_steps(tasks, trials, trials_to_join(trials) - 1);
     try_variants(tasks, tuner->trial_limit - tuner->result->trials);
-    if (tuner->result->trials < tuner->trial_limit && going) {
-        going = search_tasks(tasks, tuner->trial_limit - tuner->result->trials - 1, tuner->deadline);
+    for (int last = 1; last >= 0 && going; last--) { /* what is put together may be known: then the tasks get it */
+        going = search_tasks(tasks, tuner->trial_limit - tuner->result->trials - last, tuner->deadline);
         try_best(tasks);
     }
-    tuner->exhausted |= !going;
+    tasks->joined = going || any_measured(tasks);
+    tuner->exhausted |= tasks->joined && !going;
     tuner->complete |= all_complete(tasks);
 }
 

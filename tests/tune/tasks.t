@@ -1,0 +1,65 @@
+#!/bin/sh
+# tasks.t - -O tune of a function of several tasks: equal ones are searched once, the next function is served by them.
+. "${srcdir:-.}/tests/lib.sh"
+cd "$work" || exit 1
+
+cat >net.tensor <<'END'
+def layer(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }
+def net(float(M, M) x, float(M, M) a, float(M, M) b, float(M, M) c) -> (y) {
+    t = layer(x, a)
+    u(i, j) = max(t(i, j), 0.0)
+    v = layer(u, b)
+    y(i, j) +=! v(i, r_k) * c(r_k, j)
+}
+export net(M=48)
+END
+cat >deep.tensor <<'END'
+def deep(float(M, M) x, float(M, M) a, float(M, M) b, float(M, M) c, float(M, M) d) -> (y) {
+    t(i, j) +=! x(i, r_k) * a(r_k, j)
+    u(i, j) +=! t(i, r_k) * b(r_k, j)
+    v(i, j) +=! u(i, r_k) * c(r_k, j)
+    y(i, j) +=! v(i, r_k) * d(r_k, j)
+}
+export deep(M=48)
+END
+tune() { capture "$TENSORC" -O tune --threads=1 --seed=7 "$@"; }
+events() { grep -c "\"event\": *\"$1\"" "$2"; }
+tasks() { "$TENSORC" db ls "--db=$1" | grep -c -E '^[0-9a-f]{32}'; }
+
+tune --trials=40 --log=trials.log --db=net.db -c net.tensor -o net.o
+like "$(cat err)" '^tensorc: tuned net: 40 trials in ' "a function of three products is tuned" || diag_file err
+is "$(events trial trials.log)" 40 "each trial is in the log"
+is "$(tasks net.db)" 3 "the records are of the function and of two tasks: two products are equal but for names" ||
+    "$TENSORC" db ls --db=net.db | diag_file /dev/stdin
+tune --trials=40 --db=net.db -c net.tensor -o again.o
+is "$status $(cat err)" "0 " "and nothing is left to be done" || diag_file err
+same net.o again.o "the same object"
+runs "-O2 finds it" "$TENSORC" --threads=1 --db=net.db -c net.tensor -o found.o
+same net.o found.o "the same object again"
+runs "so does --tune-frozen" "$TENSORC" -O tune --threads=1 --tune-frozen --db=net.db -c net.tensor -o frozen.o
+same net.o frozen.o "and takes the same"
+
+# --- another function of the same products
+capture "$TENSORC" -v --threads=1 --db=net.db -c deep.tensor -o deep.o
+like "$(cat err)" 'deep: scheduled by the database' "-O2 schedules a function by the records of its tasks" || diag_file err
+runs "--tune-frozen takes them, too" "$TENSORC" -O tune --threads=1 --tune-frozen --db=net.db -c deep.tensor -o frozen.o
+same deep.o frozen.o "the same object"
+sed 's/M=48/M=40/' deep.tensor >other.tensor
+exits 1 "but not where a task has none" "$TENSORC" -O tune --threads=1 --tune-frozen --db=net.db -c other.tensor -o no.o
+runs "its results are right" "$TENSORC" -run --threads=1 --db=net.db deep.tensor
+tune --trials=12 --log=again.log --db=net.db -c deep.tensor -o tuned.o
+[ "$(events trial again.log)" -le 4 ]
+report $? "what was tuned there is not searched again" || diag_file again.log
+like "$(cat err)" 'tuned deep: [234] trials in .*, after [0-9]+ in the database' "only what is put together is measured" || diag_file err
+
+# --- the scheduler
+capture "$TENSORC" --scheduler=help
+like "$(cat out)" '^  round-robin ' "the schedulers are listed"
+capture "$TENSORC" --scheduler=gradient:help
+like "$(cat out)" '^  objective .*\(f1\)$' "and their settings"
+exits 2 "an unknown one is refused" "$TENSORC" --scheduler=fair net.tensor
+exits 2 "so is an unknown objective" "$TENSORC" --scheduler=gradient:objective=f9 net.tensor
+like "$(cat err)" "'objective' is one of f1, f2, f3, f4" "with those that there are"
+tune --trials=30 --scheduler=round-robin --db=turns.db -c net.tensor -o turns.o
+like "$(cat err)" 'tuned net: 30 trials' "tasks take turns" || diag_file err
+done_testing

@@ -1,0 +1,208 @@
+/* tune_tasks.c - tunings of functions of several tasks, against simulated toolchains, one for each task. */
+#include "autosched/autosched.h"
+#include "tests/tap.h"
+#include "tests/unit/simulated.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Of tests/unit/schedules.h, whose random numbers are others. */
+Program *program_of_text(Arena *arena, const char *text, const struct Binding *bindings, int count);
+
+static char *folder;
+
+static const char four_products[] =
+    "def f(float(96, 96) x, float(96, 96) a, float(96, 96) b, float(96, 96) c, float(96, 96) d) -> (y) {\n"
+    "t(i, j) +=! x(i, r_k) * a(r_k, j)  u(i, j) +=! t(i, r_k) * b(r_k, j)\n"
+    "v(i, j) +=! u(i, r_k) * c(r_k, j)  y(i, j) +=! v(i, r_k) * d(r_k, j) }";
+static const char three_kinds[] =
+    "def f(float(96, 96) x, float(96, 96) a, float(96, 64) b, float(64, 32) c) -> (y) {\n"
+    "t(i, j) +=! x(i, r_k) * a(r_k, j)  u(i, j) +=! t(i, r_k) * b(r_k, j)  y(i, j) +=! u(i, r_k) * c(r_k, j) }";
+static const char one_product[] =
+    "def g(float(96, 96) p, float(96, 96) q) -> (r) { r(i, j) +=! p(i, r_k) * q(r_k, j) }";
+
+/* Lends a simulated toolchain for each task. */
+typedef struct Lender {
+    Workshop workshop;
+    Arena *arena;
+    const Target *target;
+    LIST(Simulated *) lent;
+    int open, most_open, failure_rate;
+    bool refuses;
+    int stop_after; /* measurements of a task */
+} Lender;
+
+static const Toolchain *lend(void *context, Program *program) {
+    Lender *lender = context;
+    if (lender->refuses)
+        return NULL;
+    Simulated *simulated = ARENA_NEW(lender->arena, Simulated);
+    simulated_open(simulated, lender->arena, program, lender->target);
+    simulated->failure_rate = lender->failure_rate;
+    simulated->stop_after = lender->stop_after;
+    list_push(lender->arena, &lender->lent, simulated);
+    lender->open++;
+    lender->most_open = lender->open > lender->most_open ? lender->open : lender->most_open;
+    return &simulated->toolchain;
+}
+
+static void take_back(void *context, const Toolchain *toolchain) {
+    ((Lender *)context)->open--;
+    (void)toolchain;
+}
+
+static void end_lender(Lender *lender) {
+    for (int i = 0; i < lender->lent.count; i++)
+        simulated_close(lender->lent.items[i]);
+}
+
+static int measured_by(const Lender *lender) {
+    int sum = 0;
+    for (int i = 0; i < lender->lent.count; i++)
+        sum += lender->lent.items[i]->measured;
+    return sum;
+}
+
+static Database *open_database(Arena *arena, const char *name) {
+    const char *why;
+    Database *database = database_open(arena, arena_printf(arena, "%s/%s", folder, name), &why, NULL);
+    if (!database) {
+        diag_line("%s", why);
+        exit(1);
+    }
+    return database;
+}
+
+static int records_of(Arena *arena, Database *database, const Program *program, const Target *target) {
+    Record *records;
+    return database_find(arena, database, task_hash(arena, program), database_target(target), 2, &records);
+}
+
+typedef struct Run {
+    TuneResult *result;
+    Lender lender;
+    int whole; /* measured of the function itself */
+} Run;
+
+static TuneOptions options_for(int trials) {
+    return (TuneOptions){
+        .trials = trials, .search = "anneal", .cost_model = "xgboost", .seed = 7, .threads = 2, .maker = "a compiler"};
+}
+
+static Run tune_function(Arena *arena, const Program *program, const Target *target, Database *database, Run run,
+                         TuneOptions options) {
+    Simulated simulated;
+    simulated_open(&simulated, arena, program, target);
+    run.lender.workshop = (Workshop){&run.lender, lend, take_back};
+    run.lender.arena = arena;
+    run.lender.target = target;
+    options.workshop = &run.lender.workshop;
+    run.result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    run.whole = simulated.measured;
+    simulated_close(&simulated);
+    end_lender(&run.lender);
+    return run;
+}
+
+/* Equal products are searched once; the function has what is put together, and the next function has it too. */
+static void test_equal(Arena *arena, const Target *target) {
+    enum { TRIALS = 60 };
+    Database *database = open_database(arena, "equal.db");
+    Program *program = program_of_text(arena, four_products, NULL, 0);
+    Program *alone = program_of_text(arena, one_product, NULL, 0);
+    Run run = tune_function(arena, program, target, database, (Run){0}, options_for(TRIALS));
+    is_int(run.result->trials, TRIALS, "a function of four equal products is searched with so many trials");
+    is_int(run.lender.lent.count, 1, "the products are one task");
+    is_int(measured_by(&run.lender) + run.whole, TRIALS, "all of them are measured");
+    ok(run.whole >= 2 && run.whole <= TRIALS / 3, "%d of them are of the function", run.whole);
+    is_int(run.lender.open, 0, "what was lent is given back");
+    ok(run.result->seconds > 0 && run.result->seconds <= run.result->default_seconds, "nothing slower is kept");
+    is_int(records_of(arena, database, alone, target), measured_by(&run.lender), "the task's records are its own");
+    is_int(records_of(arena, database, program, target), run.whole, "and so are the function's");
+    int used;
+    TuneOptions options = options_for(TRIALS);
+    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used), "then the function is known");
+    Run next = tune_function(arena, alone, target, database, (Run){0}, options_for(30));
+    ok(next.result->from_database && next.whole == 0, "a function that is the task has nothing to measure");
+    database_close(database);
+}
+
+/* Different ones share the trials, and few toolchains are open at once. */
+static void test_different(Arena *arena, const Target *target) {
+    static const char *const schedulers[] = {"gradient", "round-robin", "gradient:objective=f4,patience=1000"};
+    Program *program = program_of_text(arena, three_kinds, NULL, 0);
+    for (int s = 0; s < 3; s++) {
+        TuneOptions options = options_for(90);
+        options.scheduler = schedulers[s];
+        Run run = tune_function(arena, program, target, NULL, (Run){0}, options);
+        int least = run.lender.lent.count ? run.lender.lent.items[0]->measured : 0;
+        for (int i = 0; i < run.lender.lent.count; i++)
+            least = run.lender.lent.items[i]->measured < least ? run.lender.lent.items[i]->measured : least;
+        ok(run.result->trials == 90 && run.lender.lent.count == 3 && least > 3,
+           "%s: each of %d tasks gets trials, at least %d", schedulers[s], run.lender.lent.count, least);
+        ok(run.result->seconds <= run.result->default_seconds, "and nothing slower is kept");
+    }
+}
+
+/* A search that is stopped goes on where it was. */
+static void test_stopped(Arena *arena, const Target *target) {
+    enum { TRIALS = 60 };
+    Database *database = open_database(arena, "stopped.db");
+    Program *program = program_of_text(arena, four_products, NULL, 0);
+    Run first = tune_function(arena, program, target, database, (Run){.lender.stop_after = 20}, options_for(TRIALS));
+    ok(first.result->trials >= 20 && first.result->trials < TRIALS, "a search stops after %d trials",
+       first.result->trials);
+    Run second = tune_function(arena, program, target, database, (Run){0}, options_for(TRIALS));
+    is_int(second.result->trials, TRIALS, "and goes on");
+    is_int(measured_by(&first.lender) + measured_by(&second.lender) + first.whole + second.whole, TRIALS,
+           "with what it has not measured yet");
+    database_close(database);
+}
+
+/* Failures of tasks are those of the function; a task that cannot be measured alone leaves the whole to be searched. */
+static void test_failures(Arena *arena, const Target *target) {
+    Program *program = program_of_text(arena, four_products, NULL, 0);
+    Run failing = tune_function(arena, program, target, NULL, (Run){.lender.failure_rate = 4}, options_for(60));
+    int failed = 0;
+    for (int outcome = 1; outcome < OUTCOME_COUNT; outcome++)
+        failed += failing.result->failed[outcome];
+    ok(failed > 3 && failing.result->reasons.count > 0, "%d failures of a task are counted", failed);
+    Run refused = tune_function(arena, program, target, NULL, (Run){.lender.refuses = true}, options_for(40));
+    ok(refused.result->trials == 40 && refused.whole == 40, "without toolchains for tasks a function is searched as a whole");
+    Run few = tune_function(arena, program, target, NULL, (Run){0}, options_for(3));
+    is_int(few.lender.lent.count, 0, "so is one with few trials");
+}
+
+/* Records of tasks make a schedule of a function that was not tuned. */
+static void test_known(Arena *arena, const Target *target) {
+    Database *database = open_database(arena, "known.db");
+    Program *four = program_of_text(arena, four_products, NULL, 0), *three = program_of_text(arena, three_kinds, NULL, 0);
+    Program *alone = program_of_text(arena, one_product, NULL, 0);
+    ok(!tasks_schedule(arena, database, four, target, 2, 0, false), "without records there is no schedule");
+    Run run = tune_function(arena, alone, target, database, (Run){0}, options_for(40));
+    Schedule *all = tasks_schedule(arena, database, four, target, 2, 0, true);
+    ok(all && all->count == 4 * run.result->schedule->count, "a record of a product makes four products' schedule");
+    ok(tasks_schedule(arena, database, three, target, 2, 0, false) != NULL, "other tasks get the default");
+    ok(!tasks_schedule(arena, database, three, target, 2, 0, true), "unless each is to have a record");
+    ok(!tasks_schedule(arena, database, alone, target, 2, 0, false), "one task is no task of another");
+    database_close(database);
+}
+
+int main(void) {
+    char path[] = "/tmp/tensorc-tasks-XXXXXX";
+    folder = mkdtemp(path);
+    Arena *arena = arena_new();
+    Target target = *target_find("x86-64-v4");
+    target.threads = 2;
+    test_equal(arena, &target);
+    test_different(arena, &target);
+    test_stopped(arena, &target);
+    test_failures(arena, &target);
+    test_known(arena, &target);
+    if (system(arena_printf(arena, "rm -rf '%s'", folder)))
+        diag_line("%s is left", folder);
+    arena_free(arena);
+    return done_testing();
+}
