@@ -346,6 +346,10 @@ const Schedule *name_schedule(Compilation *c, const Schedule *schedule, const ch
 
 /* What was not done to the stages that was meant to be, and why: a line each, after `before`. */
 void schedule_notes(Text *text, const Schedule *schedule, const char *before) {
+    if (schedule->ruled)
+        text_add(text, "%sby rules of the source: %s\n", before, schedule->ruled);
+    if (schedule->misfits)
+        text_add(text, "%snot legal by rules of the source: %s\n", before, schedule->misfits);
     if (schedule->refused)
         text_add(text, "%sleft with plain loops, as nothing that was tried for them is legal: %s\n", before,
                  schedule->refused);

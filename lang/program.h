@@ -90,6 +90,11 @@ bool constraint_holds(const Schedule *schedule, const Prim *require, const int64
 int schedule_broken(const Schedule *schedule, const int64_t *choices); /* the first that does not; count: all do */
 /* The schedule with every hole filled: hole h gets choices[h]. Its constraints are left out. Shares what it can. */
 Schedule *schedule_fill(Arena *arena, const Schedule *schedule, const int64_t *choices);
+void constraint_print(Text *text, const PrimArg *argument);
+void rule_print(Text *text, const Rule *rule);
+/* The predicate of a name in a rule's conditions, with its number in brackets, if it has one; -1: none. */
+int predicate_find(const char *name, int *index);
+extern const char *const predicate_spellings[PREDICATE_COUNT];
 int prim_find(const char *spelling); /* a PrimOp, or -1 */
 /* What a letter of prims.def asks for: a word for signatures, words for messages. A hole is an integer. */
 typedef struct PrimLetter {

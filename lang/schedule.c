@@ -145,6 +145,10 @@ static void print_operation(Text *text, const PrimArg *argument, int around) {
     text_add(text, parentheses ? ")" : "");
 }
 
+void constraint_print(Text *text, const PrimArg *argument) {
+    print_operation(text, argument, 0);
+}
+
 static void print_prim(Text *text, const Prim *prim) {
     for (int i = 0; i < prim->result_count; i++)
         text_add(text, "%s%s", prim->results[i], i + 1 < prim->result_count ? ", " : " = ");

@@ -290,6 +290,8 @@ typedef struct Program {
     const Scan **scans;
     int instr_count; /* that schedules may name */
     const Instr **instrs;
+    int rule_count; /* of all files: for stages of the target */
+    const struct Rule *const *rules;
     int bound_count; /* what was bound by export, -D or brackets: for the header's comments and for messages */
     struct Binding {
         const char *name;
@@ -363,8 +365,26 @@ typedef struct Schedule {
     /* Names of stages, for messages; or NULL: */
     const char *refused; /* for which nothing that was chosen was legal: their loops are plain */
     const char *smaller; /* whose tiles were made smaller, as the function would be too much code */
+    const char *ruled;   /* and the rules of the source by which they are scheduled */
+    const char *misfits; /* and rules that are not legal for them */
     const char *shorter; /* whose vectors are shorter than registers, as lanes are fetched one by one */
 } Schedule;
+
+/* A rule of a source: where its conditions hold of a stage, its statements are one more way to schedule the stage. They
+ * name it by formal names: stage, axis[0], sum[0], operand[0], producer[0]. */
+typedef struct Rule {
+    const char *name;
+    int condition_count;
+    const struct PrimArg *conditions; /* names of predicates, and comparisons */
+    Schedule schedule;                /* its subject is the rule's name */
+} Rule;
+
+typedef enum Predicate {
+#define PREDICATE(id, ...) PREDICATE_##id,
+#include "lang/predicates.def"
+#undef PREDICATE
+    PREDICATE_COUNT
+} Predicate;
 
 /* --- targets --- */
 

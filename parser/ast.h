@@ -176,6 +176,7 @@ typedef struct AstFile {
     LIST(AstDef *) defs;
     LIST(AstExport) exports;
     LIST(Schedule *) schedules; /* Schedule is lang's: its statements are what a nest is made from */
+    LIST(const Rule *) rules;
     LIST(AstCombiner) combiners;
     LIST(AstInstr) instrs;
 } AstFile;

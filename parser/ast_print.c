@@ -289,4 +289,6 @@ void ast_print(Text *text, const AstFile *file) {
         print_export(text, &file->exports.items[i]);
     for (int i = 0; i < file->schedules.count; i++)
         schedule_print(text, file->schedules.items[i]);
+    for (int i = 0; i < file->rules.count; i++)
+        rule_print(text, file->rules.items[i]);
 }

@@ -34,7 +34,8 @@ bool is_item_start(const Parser *parser, int position) {
         return false;
     if (token->kind == IMPORT)
         return next == STRING;
-    return (token->kind == EXPORT || token->kind == SCHEDULE || token->kind == COMBINER || token->kind == INSTR) &&
+    return (token->kind == EXPORT || token->kind == SCHEDULE || token->kind == RULE || token->kind == COMBINER ||
+            token->kind == INSTR) &&
            token_is_name(next);
 }
 
@@ -141,7 +142,7 @@ static void count_braces(Parser *parser, int kind) {
     else if (kind == '}')
         parser->depth--;
     else if (parser->depth == 0 && !parser->schedule && is_item_start(parser, parser->current))
-        parser->in_schedule = kind == SCHEDULE;
+        parser->in_schedule = kind == SCHEDULE || kind == RULE;
 }
 
 /* Reports the mistakes that the scanner found before a place. */

@@ -70,7 +70,8 @@ static void grammar_error(const Loc *loc, Parser *parser, const char *message);
 
 %token START_FILE START_SCHEDULE RESYNC INVALID
 %token DEF WHERE IN EXISTS ELSE
-%token <name> IDENT EXPORT IMPORT SCHEDULE COMBINER INSTR IMPLEMENTS CONST TUNE AS ON NEEDS ERROR_BOUND SCAN INOUT IDENTITY
+%token <name> IDENT EXPORT IMPORT SCHEDULE RULE APPLIES COMBINER INSTR IMPLEMENTS CONST TUNE AS ON NEEDS ERROR_BOUND
+%token <name> SCAN INOUT IDENTITY
 %token <name> COMBINER_NAME COMBINER_UPDATE INTEGER REAL DOT_DIGITS STRING
 %token <type> TYPE
 %token ARROW EQUIVALENT
@@ -122,6 +123,7 @@ item: def
     | export
     | import
     | schedule
+    | rule
     | combiner
     | instr
     | error RESYNC              { yyerrok; }
@@ -130,7 +132,7 @@ item: def
 /* --- names --- */
 
 name: IDENT | EXPORT | IMPORT | SCHEDULE | COMBINER | INSTR | IMPLEMENTS | CONST | TUNE | AS | ON | NEEDS | ERROR_BOUND
-    | SCAN | INOUT | IDENTITY
+    | SCAN | INOUT | IDENTITY | RULE | APPLIES
     ;
 
 names: name                     { $$ = (AstNames){0}; PUSH($$, $1); }
@@ -472,6 +474,18 @@ schedule: SCHEDULE name ON target_name '{' prims '}' {
         prims_finish(parser, $6);
         if (diag_error_count(parser->diagnostics) == parser->errors_before)
             list_push(parser->arena, &parser->file->schedules, schedule);
+    }
+    ;
+
+/* The statements' names are formal: only the braces tell where the conditions end. */
+rule: RULE name ON target_name APPLIES prim_arg_list '{' prims '}' {
+        Rule *rule = ARENA_NEW(parser->arena, Rule);
+        *rule = (Rule){.name = $2.text, .condition_count = $6.count, .conditions = $6.items};
+        rule->schedule = (Schedule){.subject = $2.text, .target = $4, .count = $8.count, .prims = $8.items, .loc = @$};
+        rule_finish(parser, rule);
+        prims_finish(parser, $8);
+        if (diag_error_count(parser->diagnostics) == parser->errors_before)
+            list_push(parser->arena, &parser->file->rules, rule);
     }
     ;
 

@@ -132,5 +132,6 @@ typedef LIST(Prim) Prims;
 void prims_add(Parser *parser, Prims *prims, AstNames results, AstName spelling, PrimArgs args, Loc loc);
 /* Checks what only the whole block shows: the names of holes. */
 void prims_finish(Parser *parser, Prims prims);
+void rule_finish(Parser *parser, const Rule *rule); /* checks its conditions */
 
 #endif

@@ -279,3 +279,31 @@ void prims_finish(Parser *parser, Prims prims) {
             else
                 check_choices(&check, &prims.items[i].args[a], &names);
 }
+
+/* --- conditions of rules --- */
+
+static void report_condition(Parser *parser, const PrimArg *name) {
+    Text list = {.arena = parser->arena};
+    for (int p = 0; p < PREDICATE_COUNT; p++)
+        text_add(&list, "%s%s", p ? ", " : "", predicate_spellings[p]);
+    diag(parser->diagnostics, DIAG_unknown_predicate, name->loc, name->name);
+    diag_hint(parser->diagnostics, "rules ask for %s; extent[0] and terms[0] have a number in brackets", list.text);
+}
+
+static void check_predicates(Parser *parser, const PrimArg *argument) {
+    int index;
+    if (argument->kind == ARG_NAME && predicate_find(argument->name, &index) < 0)
+        report_condition(parser, argument);
+    for (int i = 0; i < argument->count; i++)
+        check_predicates(parser, &argument->items[i]);
+}
+
+void rule_finish(Parser *parser, const Rule *rule) {
+    for (int c = 0; c < rule->condition_count; c++) {
+        const PrimArg *condition = &rule->conditions[c];
+        if (condition->key || (condition->kind != ARG_NAME && !is_constraint(condition)))
+            diag(parser->diagnostics, DIAG_rule_condition, condition->loc);
+        else
+            check_predicates(parser, condition);
+    }
+}

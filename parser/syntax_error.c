@@ -290,7 +290,7 @@ typedef struct Group {
 
 static const int expression_members[] = {IDENT, INTEGER, REAL, DOT_DIGITS, TYPE, STRING, '(', '-', '!', 0};
 static const int assignment_members[] = {'=', '(', ',', COMBINER_NAME, COMBINER_UPDATE, 0};
-static const int item_members[] = {DEF, EXPORT, IMPORT, SCHEDULE, COMBINER, INSTR, 0};
+static const int item_members[] = {DEF, EXPORT, IMPORT, SCHEDULE, RULE, COMBINER, INSTR, 0};
 static const int type_members[] = {TYPE, 0};
 static const int name_members[] = {IDENT, COMBINER_NAME, 0};
 static const int string_members[] = {STRING, 0};
@@ -300,7 +300,7 @@ static const int end_members[] = {0};
 static const Group groups[] = {
     {'!', "an expression", expression_members},
     {ADD_ASSIGN, "an assignment, as '=' or '+=!'", assignment_members},
-    {DEF, "a definition (def, export, import, schedule, combiner or instr)", item_members},
+    {DEF, "a definition (def, export, import, schedule, rule, combiner or instr)", item_members},
     {TYPE, "a type", type_members},
     {IDENT, "a name", name_members},
     {STRING, "text in quotes", string_members},
@@ -501,7 +501,11 @@ static const char *value_hint(const SyntaxError *error) {
     return NULL;
 }
 
+static int item_kind(const SyntaxError *error);
+
 static const char *schedule_hint(const SyntaxError *error) {
+    if (error->parser->depth == 0 && item_kind(error) == RULE)
+        return "a rule begins: rule name on x86 applies reduction, extent[0] >= 64 {";
     int open = open_bracket(error->parser, error->position);
     if (error->found->kind == '[' || (open >= 0 && token_at(error->parser, open)->kind == '['))
         return "a loop is STAGE.INDEX, as in parallel(C.i)";
@@ -529,8 +533,8 @@ static const char *item_hint(const SyntaxError *error) {
     for (size_t i = 0; word->kind == IDENT && i < sizeof words / sizeof *words; i++)
         if (!strcmp(word->text, words[i][0]))
             return words[i][1];
-    static const char *const items[] = {"def", "export", "import", "schedule", "combiner", "instr"};
-    const char *nearest = word->kind == IDENT ? spelling_nearest(word->text, items, 6) : NULL;
+    static const char *const items[] = {"def", "export", "import", "schedule", "rule", "combiner", "instr"};
+    const char *nearest = word->kind == IDENT ? spelling_nearest(word->text, items, 7) : NULL;
     if (nearest)
         return arena_printf(error->parser->arena, "did you mean '%s'?", nearest);
     bool statement = word->kind == IDENT &&

@@ -56,6 +56,7 @@ typedef struct Checker {
     bool implementations;       /* some def implements another */
     LIST(SourceFile *) files;   /* main first, then in the order of reading */
     LIST(const Instr *) instrs; /* of all files */
+    LIST(const Rule *) rules;   /* of all files */
     LIST(const Array *) arrays; /* constants from files; one for each type that a file is read as */
 } Checker;
 

@@ -364,6 +364,8 @@ Program *finish_program(CallFrame *frame, const char *symbol) {
     program->strict = builder->checker->options->strict;
     program->instr_count = builder->checker->instrs.count;
     program->instrs = builder->checker->instrs.items;
+    program->rule_count = builder->checker->rules.count;
+    program->rules = builder->checker->rules.items;
     program->loc = frame->definition->ast->loc;
     fill_arguments(frame, program);
     fill_tensors(builder, program);

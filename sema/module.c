@@ -487,6 +487,12 @@ static void check_options(Checker *checker) {
                  checker->options->defines[i].name);
 }
 
+static void take_rules(Checker *checker) {
+    for (int f = 0; f < checker->files.count; f++)
+        for (int r = 0; r < checker->files.items[f]->ast->rules.count; r++)
+            list_push(checker->arena, &checker->rules, checker->files.items[f]->ast->rules.items[r]);
+}
+
 Module *sema_check(Arena *arena, Sources *sources, AstFile *main_file, SemaOptions *options, Diagnostics *diagnostics) {
     Module *module = ARENA_NEW(arena, Module);
     module->arena = arena;
@@ -496,6 +502,7 @@ Module *sema_check(Arena *arena, Sources *sources, AstFile *main_file, SemaOptio
     load_imports(&checker);
     check_combiners(&checker);
     check_instrs(&checker);
+    take_rules(&checker);
     check_definitions(&checker, main_file->exports.count == 0);
     for (int i = 0; i < checker.files.count; i++)
         check_schedules(&checker, checker.files.items[i]);

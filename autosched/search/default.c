@@ -262,6 +262,8 @@ Schedule *space_combine(Arena *arena, Space *space, int *point, bool fit) {
     schedule->refused = names_of(arena, space, before);
     schedule->smaller = names_of(arena, space, smaller);
     schedule->shorter = names_of(arena, space, shorter);
+    schedule->ruled = point_rules(arena, space, point);
+    schedule->misfits = space->misfits.text ? arena_strdup(arena, space->misfits.text) : NULL;
     return schedule;
 }
 

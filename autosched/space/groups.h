@@ -31,6 +31,12 @@ void tile_group_new(Space *space, Group *group,
  * product: one that is computed from the block's rows, or NULL. */
 void row_group_new(Space *space, Group *group, int depth, const Stage *anchor, const Stage *product);
 void user_group_new(Space *space, Group *group, const Schedule *user);
+/* Adds a gene for each hole of the schedule, in their order; returns the first. */
+int group_add_holes(Space *space, Group *group, const Schedule *schedule, const char *prefix);
+/* rule.c: the rules of the program that hold for the roots of groups become further sketches of these. */
+void space_add_rules(Space *space);
+/* The rule that the genes of a group choose; NULL: none. */
+const char *group_rule(const Group *group, const int *genes);
 /* Which stages of the program the schedule names, and its loops. [stages of the program] */
 bool *schedule_names_stages(Arena *arena, const Program *program, const Schedule *schedule);
 /* complete.c: finds what the user's schedule leaves open in its stages, and adds genes for it. */

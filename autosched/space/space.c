@@ -153,6 +153,7 @@ Space *space_new(Arena *arena, const Program *program, const Target *target, con
             space->held[s] = true;
     }
     space_make_groups(space);
+    space_add_rules(space);
     if (user)
         add_user_group(space);
     number_genes(space);

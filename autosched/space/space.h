@@ -83,6 +83,7 @@ struct Group {
     /* Adds the statements for the structural choices of genes to the sketch. False: that structure makes no sense. */
     bool (*emit)(Space *space, Group *group, const int *genes, Sketch *sketch);
     void *details; /* private to the kind of group */
+    struct Ruled *ruled; /* rules of the source that hold for its root; or NULL */
     struct CachedSketch {
         uint64_t key;
         Sketch *sketch;
@@ -114,6 +115,7 @@ struct Space {
     const PrimArg *common_last;
     LIST(const char *) names; /* of tensors and indices, sorted; none: not listed yet */
     const Schedule *user;     /* the first group's; or NULL */
+    Text misfits;             /* rules that are not legal for the roots that they hold for: "RULE for STAGE, ..." */
     bool *held;               /* of each stage: the user's schedule says how it runs, no other group does; or NULL */
 };
 
@@ -163,6 +165,8 @@ void point_mutate(Space *space, Random *random, int *point);
 void point_cross(Space *space, Random *random, const int *a, const int *b, int *child);
 /* The same for parents that differ in one group alone. */
 void group_cross(Space *space, int number, Random *random, const int *a, const int *b, int *child);
+/* The rules that the point takes: "RULE for STAGE, ..."; NULL: none. */
+const char *point_rules(Arena *arena, const Space *space, const int *point);
 uint64_t point_hash(Space *space, const int *point);
 uint64_t group_hash(Space *space, int number, const int *point); /* of the genes of one group */
 /* A cheap check that sketches are usable and register tiles fit. nest_build accepts nearly all points that pass. */

@@ -47,16 +47,17 @@ static bool divides_some(const Program *program, int64_t size, int64_t *largest)
     return divides;
 }
 
-static void add_hole(Space *space, Group *group, const PrimArg *hole, int number) {
+/* A gene for a hole of a schedule. */
+static void add_hole(Space *space, Group *group, const Schedule *schedule, const PrimArg *hole, const char *name) {
     LIST(int64_t) values = {0};
     int64_t largest;
-    bool names = hole_has_names(space->user, hole);
+    bool names = hole_has_names(schedule, hole);
     for (int i = 0; i < hole->count; i++)
         list_push(space->arena, &values, names ? i : hole->items[i].value);
     for (int64_t size = 1; hole->count == 0 && size <= SIZE_LIMIT; size++)
         if ((divides_some(space->program, size, &largest) || (size & (size - 1)) == 0) && size <= largest)
             list_push(space->arena, &values, size);
-    Gene gene = {.name = hole->name ? hole->name : arena_printf(space->arena, "hole %d", number + 1),
+    Gene gene = {.name = name,
                  .structural = names,
                  .width = 1,
                  .register_part = -1,
@@ -67,6 +68,20 @@ static void add_hole(Space *space, Group *group, const PrimArg *hole, int number
         if (values.items[c] <= 4 && !names)
             gene.start = c;
     group_add_gene(space, group, gene);
+}
+
+int group_add_holes(Space *space, Group *group, const Schedule *schedule, const char *prefix) {
+    HoleList list = {0};
+    int first = group->genes.count;
+    for (int p = 0; p < schedule->count; p++)
+        for (int a = 0; a < schedule->prims[p].arg_count; a++)
+            find_holes(space->arena, &schedule->prims[p].args[a], &list);
+    for (int h = 0; h < list.holes.count; h++) {
+        const char *own = list.holes.items[h]->name;
+        const char *name = own ? own : arena_printf(space->arena, "hole %d", h + 1);
+        add_hole(space, group, schedule, list.holes.items[h], arena_printf(space->arena, "%s%s", prefix, name));
+    }
+    return first;
 }
 
 /* genes: NULL: the starting point's. */
@@ -185,15 +200,10 @@ static void hold_stages(Space *space, Group *group) {
 }
 
 void user_group_new(Space *space, Group *group, const Schedule *user) {
-    HoleList list = {0};
     group->prefix = "";
     group->emit = user_emit;
     group->by_user = true;
-    for (int p = 0; p < user->count; p++)
-        for (int a = 0; a < user->prims[p].arg_count; a++)
-            find_holes(space->arena, &user->prims[p].args[a], &list);
-    for (int h = 0; h < list.holes.count; h++)
-        add_hole(space, group, list.holes.items[h], h);
+    group_add_holes(space, group, user, "");
     find_start(space, group);
     if (!space->held)
         return;

@@ -31,4 +31,9 @@ while read -r primitive; do
 done <"$work/primitives" >"$work/missing"
 is "$(cat "$work/missing")" "" "a table has each primitive"
 
+column 2 "$srcdir/lang/predicates.def" PREDICATE | while read -r predicate; do
+    grep -qE "\`$predicate(\[0\])?\`" "$work/tables" || echo "$predicate"
+done >"$work/missing"
+is "$(cat "$work/missing")" "" "a table has each condition of rules"
+
 done_testing
