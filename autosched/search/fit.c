@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum { FUNCTION_CODE = 24000 /* instructions */, FEW_GROUPS = 5, ROUNDS = 3 };
+enum { WORTH_COUNTING = 8 }; /* all is lowered and counted again where a round saves more than a part of so many */
 static const double worth = 1. / 65536; /* instructions for each operation of a call */
 
 /* The group that a tensor of a nest is computed in, or made for: buffers have the names of theirs. -1: none. */
@@ -82,23 +83,31 @@ static int64_t allowed_code(const Group *group, int64_t share) {
     return work > (double)share ? (int64_t)work : share;
 }
 
+/* Makes the groups smaller that have more code than they may. Returns the instructions that this is meant to save. */
+static int64_t shrink_groups(Space *space, const int64_t *code, int *point, bool *smaller) {
+    int64_t share = fair_share(code, space->groups.count, FUNCTION_CODE), saved = 0;
+    for (int g = 0; g < space->groups.count; g++) {
+        int64_t allowed = allowed_code(space->groups.items[g], share);
+        if (code[g] <= allowed || !shrink_group(space, g, (double)allowed / (double)code[g], point))
+            continue;
+        smaller[g] = true;
+        saved += code[g] - allowed;
+    }
+    return saved;
+}
+
 bool fit_code(Space *space, int *point, bool *smaller) {
     int count = space->groups.count;
     bool any = false;
     for (int round = 0; round < ROUNDS && count > FEW_GROUPS && !space->user; round++) {
-        int64_t code[count];
-        bool changed = false;
+        int64_t code[count], all = 0;
         if (!count_code(space, point, code))
             break;
-        int64_t share = fair_share(code, count, FUNCTION_CODE);
-        for (int g = 0; g < count; g++) {
-            int64_t allowed = allowed_code(space->groups.items[g], share);
-            bool shrunk = code[g] > allowed && shrink_group(space, g, (double)allowed / (double)code[g], point);
-            smaller[g] |= shrunk;
-            changed |= shrunk;
-        }
-        any |= changed;
-        if (!changed)
+        for (int g = 0; g < count; g++)
+            all += code[g];
+        int64_t saved = shrink_groups(space, code, point, smaller);
+        any |= saved > 0;
+        if (saved <= all / WORTH_COUNTING)
             break;
     }
     return any;

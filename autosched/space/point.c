@@ -88,8 +88,8 @@ static int largest_gene(const Group *group, const Sketch *sketch, const int *gen
 void group_fit(Space *space, int number, int *point) {
     Group *group = space->groups.items[number];
     int *genes = point + group->first_gene, gene;
-    const Sketch *sketch = group_sketch(space, group, genes);
-    if (group->by_user || !sketch->usable)
+    Sketch *sketch = group_sketch(space, group, genes);
+    if (group->by_user || !sketch_is_usable(space, group, sketch))
         return;
     while (!tiles_fit(space, group, sketch, genes) && (gene = largest_gene(group, sketch, genes)) >= 0)
         genes[gene] = smaller_choice(&group->genes.items[gene], genes[gene]);
@@ -118,9 +118,9 @@ bool group_shrink(Space *space, int number, double part, int *point) {
 
 static bool group_fits(Space *space, Group *group, const int *genes) {
     Sketch *sketch = group_sketch(space, group, genes);
-    if (!sketch->usable || (group->by_user && !user_allows(space, group, genes)))
+    if (!sketch->makes_sense || (group->by_user && !user_allows(space, group, genes)))
         return false;
-    return tiles_fit(space, group, sketch, genes);
+    return tiles_fit(space, group, sketch, genes) && sketch_is_usable(space, group, sketch);
 }
 
 bool group_plausible(Space *space, int number, const int *point) {
@@ -306,8 +306,8 @@ static bool point_statements(Arena *arena, Space *space, const int *point, int o
         Group *group = space->groups.items[g];
         if (!has_statements(space, g, point, only))
             continue;
-        const Sketch *sketch = group_sketch(space, group, point + group->first_gene);
-        if (!sketch->usable)
+        Sketch *sketch = group_sketch(space, group, point + group->first_gene);
+        if (!sketch_is_usable(space, group, sketch))
             return false;
         prims += sketch->schedule.count;
         holes += sketch->holes.count;

@@ -179,7 +179,16 @@ static uint64_t structure_key(const Group *group, const int *genes) {
     return key;
 }
 
-/* A sketch is usable only if nest_build accepts its structure for the starting sizes. */
+bool sketch_is_usable(Space *space, Group *group, Sketch *sketch) {
+    if (sketch->makes_sense && !sketch->asked && !group->by_user) {
+        Arena *scratch = arena_new();
+        sketch->makes_sense = sketch_nest(scratch, space, group, sketch) != NULL;
+        arena_free(scratch);
+    }
+    sketch->asked = true;
+    return sketch->makes_sense;
+}
+
 static Sketch *sketch_make(Space *space, Group *group, const int *genes) {
     Sketch *sketch = ARENA_NEW(space->arena, Sketch);
     sketch->registers = 1;
@@ -187,16 +196,11 @@ static Sketch *sketch_make(Space *space, Group *group, const int *genes) {
     sketch->active = ARENA_ARRAY(space->arena, bool, group->genes.count + 1);
     for (int g = 0; g < group->genes.count; g++)
         sketch->active[g] = group->genes.items[g].structural;
-    sketch->usable = group->emit(space, group, genes, sketch);
+    sketch->makes_sense = group->emit(space, group, genes, sketch);
     sketch->schedule = (Schedule){.subject = space->program->name,
                                   .target = space->target->name,
                                   .count = sketch->prims.count,
                                   .prims = sketch->prims.items};
-    if (sketch->usable && !group->by_user) {
-        Arena *scratch = arena_new();
-        sketch->usable = sketch_nest(scratch, space, group, sketch) != NULL;
-        arena_free(scratch);
-    }
     return sketch;
 }
 

@@ -36,7 +36,8 @@ typedef struct Sketch {
     Schedule schedule; /* the group's statements; holes in order */
     LIST(HoleSource) holes;
     bool *active; /* [gene count of the group] */
-    bool usable;
+    bool makes_sense; /* as far as is known; asked: nest_build said so, too (sketch_is_usable) */
+    bool asked;
     bool shorter;   /* its vectors have fewer lanes than registers, as some are fetched one by one */
     int registers;  /* the part of the register tile that the structure fixes, besides the genes: 1 or more */
     int64_t copies; /* copies of that tile, one after another, that the structure unrolls around it: 1 or more */
@@ -181,5 +182,7 @@ Schedule *point_schedule(Arena *arena, Space *space, const int *point);
 /* The nest of a point, NULL when refused. only: the group whose statements are used; -1: all. */
 Nest *point_nest(Arena *arena, Space *space, const int *point, int only);
 Sketch *group_sketch(Space *space, Group *group, const int *genes);
+/* Whether nest_build accepts the sketch's structure for the starting sizes: asked once, where nothing cheaper says no. */
+bool sketch_is_usable(Space *space, Group *group, Sketch *sketch);
 
 #endif
