@@ -542,9 +542,17 @@ static void walk_combiner(Walk *walk, const Combiner *combiner) {
     }
 }
 
+/* Whether what the stage stores is loaded again, in later iterations of its reduction loops. */
+static bool goes_on(const StageFacts *facts) {
+    bool again = false;
+    for (int l = 0; l < facts->stage->loop_count && facts->stage->partial; l++)
+        again |= facts->stage->loops[l]->reduction && facts->stage->loops[l]->extent != 1;
+    return again;
+}
+
 static void stage_accesses(LinearForms *forms, StageFacts *facts) {
     const Stage *stage = facts->stage->stage;
-    int most = stage->component_count;
+    int most = 2 * stage->component_count;
     EACH_VALUE_READ(read, stage)
         most++;
     facts->accesses = ARENA_ARRAY(forms->arena, AccessFacts, most);
@@ -557,6 +565,8 @@ static void stage_accesses(LinearForms *forms, StageFacts *facts) {
         access_make(forms, facts, access, stage->components[c].tensor, index);
         access->write = true;
     }
+    for (int c = 0; c < stage->component_count && goes_on(facts); c++)
+        access_make(forms, facts, &facts->accesses[facts->access_count++], stage->components[c].tensor, index);
     for (int c = 0; c < stage->component_count; c++)
         walk_value(&walk, stage, c);
     if (stage->combine == COMBINE_DECLARED)

@@ -125,29 +125,50 @@ static void explore_from(Space *space, int number, const int *start, int randoms
     arena_free(scratch);
 }
 
+/* Keeps a gene (-1: none), and those that need starts of their own if it is none of these. */
+static void keep_genes(Group *group, int own) {
+    for (int i = 0; i < group->genes.count; i++) {
+        Gene *gene = &group->genes.items[i];
+        gene->kept = i == own || (gene->gain > 0 && (own < 0 || group->genes.items[own].gain == 0));
+    }
+}
+
+static void keep_none(Group *group) {
+    for (int i = 0; i < group->genes.count; i++)
+        group->genes.items[i].kept = false;
+}
+
+/* Explores from another kind of starting point, or, where that needs a gain, from the best point so far. */
+static void explore_other(Space *space, int number, OtherStart from, int budget, Random *random, Leaders *leaders) {
+    Group *group = space->groups.items[number];
+    Leaders other = {.arena = leaders->arena};
+    double gain = group->genes.items[from.gene].gain;
+    int *start = ARENA_ARRAY(leaders->arena, int, space->gene_count + 1);
+    point_start(space, start);
+    if (gain > 0 && leaders->count)
+        memcpy(start, leaders->points[0], sizeof *start * (size_t)space->gene_count);
+    keep_genes(group, from.gene);
+    start[group->first_gene + from.gene] = from.choice;
+    group_fit(space, number, start);
+    explore_from(space, number, start, budget / OTHER_RANDOM, budget / OTHER_PART, random, &other);
+    if (other.count && (!leaders->count || other.seconds[0] * fmax(gain, 1) < leaders->seconds[0]))
+        *leaders = other;
+}
+
 /* Explores from all kinds of starting points, each with its own leaders: the strengths of one kind are several steps
  * away from another, and points that are better only in the end would be dropped before. Keeps the best leaders. */
 static void explore_group(Space *space, int number, int budget, Random *random, Leaders *leaders) {
     Group *group = space->groups.items[number];
     int *start = ARENA_ARRAY(leaders->arena, int, space->gene_count + 1);
     point_start(space, start);
-    if (group->fused) {
-        group->kept_gene = 0;
+    keep_genes(group, group->fused ? 0 : -1);
+    if (group->fused)
         start[group->first_gene] = 1;
-    }
     group_fit(space, number, start);
     explore_from(space, number, start, budget / 4, budget, random, leaders);
-    for (int i = 0; i < group->others.count; i++) {
-        Leaders other = {.arena = leaders->arena};
-        group->kept_gene = group->others.items[i].gene;
-        point_start(space, start);
-        start[group->first_gene + group->kept_gene] = group->others.items[i].choice;
-        group_fit(space, number, start);
-        explore_from(space, number, start, budget / OTHER_RANDOM, budget / OTHER_PART, random, &other);
-        if (other.count && (!leaders->count || other.seconds[0] < leaders->seconds[0]))
-            *leaders = other;
-    }
-    group->kept_gene = -1;
+    for (int i = 0; i < group->others.count; i++)
+        explore_other(space, number, group->others.items[i], budget, random, leaders);
+    keep_none(group);
 }
 
 static double plain_estimate(Space *space, int number, const int *point) {

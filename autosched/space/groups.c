@@ -649,7 +649,6 @@ static void make_group(Grouping *grouping, int root) {
     memset(members, 0, sizeof members);
     members[root] = true;
     Group *group = ARENA_NEW(space->arena, Group);
-    group->kept_gene = -1;
     group->root = grouping->facts[root].stage;
     group->scan = grouping->facts[root].scan;
     group->prefix = space->groups.count ? arena_printf(space->arena, "g%d_", space->groups.count + 1) : "";

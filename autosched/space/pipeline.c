@@ -208,7 +208,6 @@ static bool divides_into_groups(Space *space, const Pipeline *pipeline) {
 static void add_group(Space *space, Pipeline *pipeline) {
     Arena *arena = space->arena;
     Group *group = ARENA_NEW(arena, Group);
-    group->kept_gene = -1;
     group->root = space->program->stages[pipeline->stages[pipeline->count - 1]];
     group->prefix = arena_printf(arena, "g%d_", space->groups.count + 1);
     group->stage_count = pipeline->count;

@@ -76,7 +76,7 @@ static int largest_gene(const Group *group, const Sketch *sketch, const int *gen
     int largest = -1;
     for (int i = 0; i < group->genes.count; i++) {
         const Gene *gene = &group->genes.items[i];
-        bool used = !gene->structural && sketch->active[i] && i != group->kept_gene;
+        bool used = !gene->structural && sketch->active[i] && !gene->kept;
         if (used && gene_copies(gene, genes[i]) > most && smaller_choice(gene, genes[i]) >= 0) {
             most = gene_copies(gene, genes[i]);
             largest = i;
@@ -138,7 +138,7 @@ bool point_plausible(Space *space, const int *point) {
 /* --- drawing --- */
 
 static bool is_kept(const Group *group, int gene) {
-    return gene == group->kept_gene;
+    return group->genes.items[gene].kept;
 }
 
 static void draw_genes(const Group *group, Random *random, int *genes) {
@@ -239,7 +239,8 @@ void point_mutate(Space *space, Random *random, int *point) {
 static void cross_group(Space *space, Group *group, Random *random, const int *a, const int *b, int *child) {
     for (int i = 0; i < group->genes.count; i++) {
         int at = group->first_gene + i;
-        child[at] = random_below(random, 2) ? a[at] : b[at];
+        bool drawn = !is_kept(group, i) || group->genes.items[i].gain == 0; /* as where there is no such gene */
+        child[at] = !drawn || random_below(random, 2) ? a[at] : b[at];
     }
     if (!group_fits(space, group, child + group->first_gene))
         memcpy(child + group->first_gene, a + group->first_gene, sizeof *a * (size_t)group->genes.count);
@@ -250,21 +251,24 @@ void point_cross(Space *space, Random *random, const int *a, const int *b, int *
         cross_group(space, space->groups.items[g], random, a, b, child);
 }
 
-/* Genes of all groups but those of pipelines, which come last: they change nothing in how the others are drawn. */
-static int genes_apart(const Space *space) {
+/* Genes of groups but those of pipelines, which come last, and those that need starts of their own: neither changes how
+ * the others are drawn. */
+static int genes_apart(const Space *space, int from, int to) {
     int count = 0;
-    for (int g = 0; g < space->groups.count; g++)
-        count += space->groups.items[g]->fused ? 0 : space->groups.items[g]->genes.count;
+    for (int g = from; g < to; g++) {
+        const Group *group = space->groups.items[g];
+        for (int i = 0; i < group->genes.count && !group->fused; i++)
+            count += group->genes.items[i].gain == 0;
+    }
     return count;
 }
 
 void group_cross(Space *space, int number, Random *random, const int *a, const int *b, int *child) {
     const Group *group = space->groups.items[number];
-    int after = group->fused ? 0 : genes_apart(space) - group->first_gene - group->genes.count;
     memcpy(child, a, sizeof *a * (size_t)space->gene_count);
-    random_skip(random, group->first_gene);
+    random_skip(random, genes_apart(space, 0, number));
     cross_group(space, space->groups.items[number], random, a, b, child);
-    random_skip(random, after);
+    random_skip(random, group->fused ? 0 : genes_apart(space, number + 1, space->groups.count));
 }
 
 /* --- comparing --- */

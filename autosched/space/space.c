@@ -105,7 +105,6 @@ static void number_genes(Space *space) {
 /* The user's group comes before all others: these are added as far as they are legal with it. */
 static void add_user_group(Space *space) {
     Group *group = ARENA_NEW(space->arena, Group);
-    group->kept_gene = -1;
     list_push(space->arena, &space->groups, group);
     for (int g = space->groups.count - 1; g > 0; g--)
         space->groups.items[g] = space->groups.items[g - 1];

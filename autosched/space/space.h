@@ -23,7 +23,10 @@ typedef struct Gene {
     const int64_t *values; /* [count * width] */
     int register_part;     /* the hole whose value multiplies the register tile, or -1 */
     int unroll_part;       /* likewise for the unrolled body */
-    int tiles;             /* in a group with several register tiles: the tile, from 1 on, that it belongs to; 0: all */
+    double gain; /* only a start of its own has another choice than the first, where estimates alone choose: by
+                            * how much it must be estimated to be faster; 0: any start has it */
+    bool kept;   /* is not drawn or changed now */
+    int tiles;   /* in a group with several register tiles: the tile, from 1 on, that it belongs to; 0: all */
 } Gene;
 
 /* Where a hole of a sketch gets its value. */
@@ -41,7 +44,7 @@ typedef struct Sketch {
     bool shorter;   /* its vectors have fewer lanes than registers, as some are fetched one by one */
     int registers;  /* the part of the register tile that the structure fixes, besides the genes: 1 or more */
     int64_t copies; /* copies of that tile, one after another, that the structure unrolls around it: 1 or more */
-    Text text; /* statements that are not read yet */
+    Text text;      /* statements that are not read yet */
     LIST(Prim) prims;
 } Sketch;
 
@@ -70,12 +73,11 @@ struct Group {
     int first_gene;       /* index of its first gene in a point */
     LIST(Gene) genes;
     LIST(OtherStart) others; /* other kinds of starting points */
-    int kept_gene;           /* a gene that is never drawn or changed; -1: none */
     bool tiled;              /* it is a tile group */
     bool skipped;            /* keeps the loops of the program */
     bool hopeless;           /* skipped because none of its schedules is legal */
-    Pipeline *fused; /* the pipeline that it computes in strips, where its first gene says so; or NULL */
-    Pipeline *apart;   /* the pipeline that it is a part of, where that is computed apart; or NULL */
+    Pipeline *fused;         /* the pipeline that it computes in strips, where its first gene says so; or NULL */
+    Pipeline *apart;         /* the pipeline that it is a part of, where that is computed apart; or NULL */
     int tile_count;          /* of register tiles, with genes of their own: Gene.tiles */
     bool by_user;            /* its sketches begin with the statements of the user's schedule */
     bool contradicts;        /* with a user's schedule: no choices meet all of its constraints */
@@ -97,7 +99,7 @@ struct Space {
     Arena *arena;
     const Program *program;
     const Target *target;
-    LIST(Prim) common; /* inline statements and those of chains: they come before all groups */
+    LIST(Prim) common;      /* inline statements and those of chains: they come before all groups */
     const Group **inliners; /* of each of them: the group of a pipeline that inlines the stage by itself; or NULL */
     LIST(struct Chain *) chains;
     LIST(Pipeline *) pipelines;
@@ -108,7 +110,7 @@ struct Space {
     const Stage **apart;   /* the stage before stages of pipelines were inlined */
     bool *inlined;
     bool *constant; /* computed at compile time */
-    bool *given;    /* of each stage, also with scans: what it reads is given with the program, or made from that alone */
+    bool *given; /* of each stage, also with scans: what it reads is given with the program, or made from that alone */
     /* With scans: the nest of the first common_count common statements; the last of them has these arguments. */
     const Nest *common_nest;
     bool common_made;

@@ -407,6 +407,7 @@ static void make_structure(Space *space, Group *group, Tile *tile) {
 Tile *tile_new(Space *space, Group *group, const Stage *root, const Stage *anchor, int placed) {
     Tile *tile = ARENA_NEW(space->arena, Tile);
     tile->root = root;
+    tile->block_gene = -1;
     tile->placed = placed;
     tile->fused = anchor && anchor != root;
     tile->chain = placed ? NULL : chain_of(space, root, &tile->producer);
@@ -422,6 +423,7 @@ Tile *tile_new(Space *space, Group *group, const Stage *root, const Stage *ancho
     make_reduction_genes(space, group, tile);
     tile_choose_start(space, group, tile);
     tile_make_pieces(space, group, tile);
+    tile_make_blocks(space, group, tile);
     tile_start_instr(group, tile);
     return tile;
 }

@@ -83,7 +83,9 @@ typedef struct Tile {
     int vector_gene, outer_gene, middle_gene, inner_gene, parallel_gene, reduce_gene;
     const Instr *instr; /* can run the lanes of a candidate axis and the steps of a reduction; or NULL */
     int instr_candidate, instr_reduction, instr_gene;
-    TilePieces *pieces; /* or NULL: the reduction stays whole */
+    TilePieces *pieces;          /* or NULL: the reduction stays whole */
+    int block_gene, block_sizes; /* genes: where the loop over blocks of the largest reduction is (-1: there are none);
+                                  * (steps of a block, unrolled steps) */
 } Tile;
 
 /* How an operand is read along an axis. */
@@ -116,6 +118,7 @@ typedef struct TileWriter {
     const char *reader;      /* the stage that reads the operands */
     const char *task, *last; /* the parallel loop, and the innermost loop outside the register tile; or NULL */
     const char *last_outer;
+    int block; /* of the outer loops: the one over blocks of the reduction; -1: none */
 } TileWriter;
 
 /* tile_pack.c: writes the cache_read statements of the operands, and the loops of the copies. False: the copies' loops
@@ -144,6 +147,11 @@ bool tile_in_pieces(const Tile *tile, const int *genes);
 void tile_write_pieces(TileWriter *writer);
 /* The loops of their sum. */
 void tile_write_sum(TileWriter *writer);
+/* tile_block.c: makes genes for blocks of the largest reduction around the register tile, where they may pay. */
+void tile_make_blocks(Space *space, Group *group, Tile *tile);
+bool tile_in_blocks(const Tile *tile, const int *genes);
+/* Puts the loop over blocks among the outer loops. False: another place is the same. */
+bool tile_add_block(TileWriter *writer, const char *loop);
 /* tile_start.c: the choices of the fixed heuristics. */
 void tile_choose_start(Space *space, Group *group, Tile *tile);
 /* tile_instr.c */

@@ -136,7 +136,9 @@ static void write_axes(TileWriter *writer) {
 static void split_reduction(TileWriter *writer, const TileReduction *reduction, bool blocked) {
     const char *names[3] = {reduction->outer, blocked ? reduction->middle : reduction->inner, reduction->inner};
     PrimArg args[3] = {arg_name(reduction->loop)};
-    int gene = blocked ? reduction->block : reduction->unroll, count = blocked ? 3 : 2;
+    bool around = tile_in_blocks(writer->tile, writer->genes);
+    int gene = around ? writer->tile->block_sizes : blocked ? reduction->block : reduction->unroll;
+    int count = blocked ? 3 : 2;
     if (blocked || !tile_uses_instr(writer))
         args[1] = hole(writer, gene, 0);
     if (tile_uses_instr(writer))
@@ -175,7 +177,7 @@ static void write_reductions(TileWriter *writer) {
     bool is_split = (blocked ? split->block : split->unroll) >= 0;
     if (is_split)
         split_reduction(writer, split, blocked);
-    if (is_split && blocked)
+    if (is_split && blocked && !tile_in_blocks(tile, writer->genes)) /* else it is an outer loop */
         names_add(&writer->reductions, split->outer);
     for (int r = 0; r < count; r++)
         if (r != cut)
@@ -193,7 +195,7 @@ static void write_reductions(TileWriter *writer) {
 static void write_parallel(TileWriter *writer) {
     NameList *outers = &writer->outers;
     int mode = writer->space->target->threads == 1 ? PARALLEL_NONE : writer->genes[writer->tile->parallel_gene];
-    int fused = outers->count;
+    int most = writer->block >= 0 ? writer->block : outers->count, fused = most; /* one that reduces is not parallel */
     writer->task = NULL;
     if (outers->count == 0)
         return;
@@ -201,12 +203,12 @@ static void write_parallel(TileWriter *writer) {
     if (writer->tile->placed)
         writer->task = writer->place;
     const Chain *chain = writer->tile->chain;
-    if (mode == PARALLEL_NONE || writer->tile->placed || (chain && writer->tile->producer >= 0))
+    if (mode == PARALLEL_NONE || most == 0 || writer->tile->placed || (chain && writer->tile->producer >= 0))
         return;
     if (chain)
         fused = mode == PARALLEL_FIRST ? 1 : chain->count; /* producers are computed at the last of these */
     else if (mode == PARALLEL_FIRST)
-        for (fused = 1; fused < outers->count && strchr(outers->names[fused - 1], '.'); fused++)
+        for (fused = 1; fused < most && strchr(outers->names[fused - 1], '.'); fused++)
             ; /* loops of extent 1 keep names of the form STAGE.axis */
     writer->task = outers->names[0];
     if (fused > 1) {
@@ -266,7 +268,10 @@ static bool write_producers(TileWriter *writer, const char *place) {
 
 /* The root has its own reduction: cache_write moves the register tile into a new stage. */
 static bool write_alone(TileWriter *writer) {
+    const Tile *tile = writer->tile;
     write_reductions(writer);
+    if (tile_in_blocks(tile, writer->genes) && !tile_add_block(writer, tile->reductions[tile->largest].outer))
+        return false;
     write_root_loops(writer, &writer->reductions);
     const char *place = tile_place(writer), *result = space_local_name(writer->space, writer->group, "acc");
     writer->reader = writer->tile->root->name;
@@ -348,6 +353,12 @@ bool tile_emit_placed(Space *space, Group *group, const Tile *tile, const int *g
     writer.inners = names_new(space->arena);
     writer.reductions = names_new(space->arena);
     writer.unrolled = names_new(space->arena);
+    bool blocks = tile_in_blocks(tile, genes);
+    writer.block = -1;
+    if (blocks) {
+        writer.order = REDUCE_BLOCKED;
+        sketch->active[tile->reduce_gene] = false;
+    }
     if (tile->anchor)
         sketch->registers = tile->anchor->component_count;
     if (tile_uses_instr(&writer) && !tile_instr_agrees(&writer))
@@ -355,7 +366,7 @@ bool tile_emit_placed(Space *space, Group *group, const Tile *tile, const int *g
     if (tile_clips(&writer) && !tile_clip_makes_sense(&writer))
         return false;
     bool pieces = tile_in_pieces(tile, genes);
-    if (pieces && (tile_uses_instr(&writer) || tile_clips(&writer)))
+    if ((pieces && (blocks || tile_clips(&writer))) || ((pieces || blocks) && tile_uses_instr(&writer)))
         return false;
     if (pieces)
         tile_write_pieces(&writer);

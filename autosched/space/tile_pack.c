@@ -131,11 +131,14 @@ static bool choose_layout(TileWriter *writer, const TileOperand *operand, PackPl
 /* The innermost outer loop that changes the operand: loops inside it read the same copy again. */
 static const char *last_changing(const TileWriter *writer, const Expr *read) {
     const Tile *tile = writer->tile;
-    for (int i = writer->outers.count - 1; i >= 0; i--)
+    for (int i = writer->outers.count - 1; i >= 0; i--) {
+        if (i == writer->block && expr_uses_var(read, tile->reductions[tile->largest].axis))
+            return writer->outers.names[i];
         for (int a = 0; a < tile->axis_count; a++)
             if (tile->axes[a].tiled && strcmp(tile->axes[a].outer, writer->outers.names[i]) == 0 &&
                 expr_uses_var(read, tile->axes[a].axis))
                 return writer->outers.names[i];
+    }
     return writer->last_outer;
 }
 

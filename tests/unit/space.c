@@ -131,11 +131,11 @@ static void test_kinds(Arena *arena) {
         left += *gene == other.choice;
         *gene = other.choice;
         for (int i = 0; i < 2 * POINTS; i++) {
-            group->kept_gene = other.gene;
+            group->genes.items[other.gene].kept = true;
             (i % 2 ? group_random : group_mutate)(space, 0, &random, point);
             left += *gene != other.choice;
             *gene = other.choice;
-            group->kept_gene = -1;
+            group->genes.items[other.gene].kept = false;
             (i % 2 ? group_random : group_mutate)(space, 0, &random, point);
             free_to_leave += *gene != other.choice;
             *gene = other.choice;
