@@ -23,6 +23,7 @@ enum {
     JOINED_PART = 12    /* of the trials: for what is put together */
 };
 static const double time_part = 0.9;    /* of the time, for the tasks */
+static const double joined_part = 0.15; /* of the time so far, for what is put together: it is long to build */
 static const double near_enough = 1.2;  /* of a task's best time: others are not put together */
 static const double better = 0.99;      /* of the best whole: what counts as faster */
 
@@ -54,6 +55,7 @@ struct Tasks {
     SchedulerTask *scheduled;
     SchedulerFunction function;
     int turns;
+    double joining; /* seconds that what is put together took */
     bool joined; /* the defaults together are legal, and tasks can be measured */
 };
 
@@ -380,6 +382,19 @@ static double seconds_of(const Trial *trial) {
                                                                                            : HUGE_VAL;
 }
 
+static void run_joined(Tasks *tasks, Trial **trials, int count) {
+    double since = monotonic_seconds();
+    tuner_run(tasks->whole, trials, count);
+    tasks->joining += monotonic_seconds() - since;
+}
+
+/* How many of what is put together there is time for. */
+static int affordable(const Tasks *tasks, int most) {
+    const Tuner *whole = tasks->whole;
+    double time = joined_part * tuner_elapsed(whole) - tasks->joining;
+    return time >= whole->pace * most ? most : time > 0 ? (int)(time / whole->pace) : 0;
+}
+
 /* Measures the best of all tasks together. */
 static void try_best(Tasks *tasks) {
     if (tasks->whole->result->trials >= tasks->whole->trial_limit)
@@ -387,7 +402,7 @@ static void try_best(Tasks *tasks) {
     int *choices = ARENA_ARRAY(tasks->whole->arena, int, tasks->subject_count);
     Trial *trial = first_choices(tasks, choices) ? trial_of_choices(tasks, choices) : NULL;
     if (trial)
-        tuner_run(tasks->whole, &trial, 1);
+        run_joined(tasks, &trial, 1);
 }
 
 /* Another choice of one task, and what became of it. */
@@ -433,6 +448,7 @@ static int make_variants(Tasks *tasks, int *choices, int most, Variant *variants
 static void try_variants(Tasks *tasks, int most) {
     Tuner *whole = tasks->whole;
     int *choices = ARENA_ARRAY(whole->arena, int, tasks->subject_count);
+    most = affordable(tasks, most);
     if (most < 2 || !first_choices(tasks, choices))
         return;
     Variant *variants = ARENA_ARRAY(whole->arena, Variant, most);
@@ -441,7 +457,7 @@ static void try_variants(Tasks *tasks, int most) {
     int count = make_variants(tasks, choices, most - 1, variants), better_ones = 0;
     for (int v = 0; v < count; v++)
         trials[v] = variants[v].trial;
-    tuner_run(whole, trials, count);
+    run_joined(tasks, trials, count);
     for (int v = 0; v < count; v++)
         if (seconds_of(variants[v].trial) < best * better) {
             choices[variants[v].subject] = variants[v].choice;
@@ -449,7 +465,7 @@ static void try_variants(Tasks *tasks, int most) {
         }
     Trial *together = better_ones > 1 ? trial_of_choices(tasks, choices) : NULL;
     if (together)
-        tuner_run(whole, &together, 1);
+        run_joined(tasks, &together, 1);
 }
 
 static bool all_complete(const Tasks *tasks) {
@@ -478,7 +494,8 @@ static bool search_in_steps(Tasks *tasks, int trials, int kept) {
         going = search_tasks(tasks, until - whole->result->trials, time > 0 ? since + time * step / steps : 0);
         if (step == steps || !going)
             race_tasks(tasks, whole->deadline);
-        try_best(tasks);
+        if (step == steps || !going || affordable(tasks, 1))
+            try_best(tasks);
     }
     return going;
 }
