@@ -115,13 +115,43 @@ static const char *rename_result(Renaming *renaming, const char *name) {
     return fresh;
 }
 
-static const char *rename_use(Renaming *renaming, const char *name) {
-    for (int l = renaming->locals.count - 1; l >= 0; l--) {
-        const char *rest = after_prefix(name, renaming->locals.items[l]);
-        if (rest)
-            return arena_printf(renaming->arena, "%s%s", renaming->fresh.items[l], rest);
-    }
+static const char *rename_other(const Renaming *renaming, const char *name) {
     return renaming->task ? rename_name(renaming->arena, renaming->task, name, renaming->canonical) : name;
+}
+
+/* The local name that the name begins with, -1: none. */
+static int local_before(const Renaming *renaming, const char *name) {
+    int local = renaming->locals.count - 1;
+    while (local >= 0 && !after_prefix(name, renaming->locals.items[local]))
+        local--;
+    return local;
+}
+
+/* The length of the name of a stage that the name begins with, the longest; 0: none. */
+static size_t stage_before(const Renaming *renaming, const char *name) {
+    size_t length = 0;
+    for (int s = 0; s < renaming->program->stage_count; s++) {
+        bool numbered = renaming->task && !renaming->canonical;
+        const char *stage = numbered ? arena_printf(renaming->arena, "S%d", s) : renaming->program->stages[s]->name;
+        if (after_prefix(name, stage) && strlen(stage) > length)
+            length = strlen(stage);
+    }
+    return length;
+}
+
+/* Local names stand alone, before a loop of what they name, and behind the stage whose loops they are. */
+static const char *rename_use(Renaming *renaming, const char *name) {
+    int local = local_before(renaming, name);
+    size_t length = local >= 0 ? strlen(renaming->locals.items[local]) : stage_before(renaming, name);
+    int behind = length && name[length] ? local_before(renaming, name + length + 1) : -1;
+    if (local < 0 && behind < 0)
+        return rename_other(renaming, name);
+    const char *stage = arena_strndup(renaming->arena, name, length), *rest = name + length;
+    const char *first = local >= 0 ? renaming->fresh.items[local] : rename_other(renaming, stage);
+    if (behind < 0)
+        return arena_printf(renaming->arena, "%s%s", first, rest);
+    return arena_printf(renaming->arena, "%s.%s%s", first, renaming->fresh.items[behind],
+                        rest + 1 + strlen(renaming->locals.items[behind]));
 }
 
 /* Whether an argument names a loop or stage: with a key only at= does, without one the row tells. */

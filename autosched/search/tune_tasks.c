@@ -16,9 +16,10 @@
 
 enum {
     STEPS = 4,          /* after each of which the best are put together */
-    OPEN_TOOLCHAINS = 6, /* at once: each has processes of its own */
+    OPEN_TOOLCHAINS = 12, /* at once: each has processes of its own */
     CHOICES = 4,        /* of a task, best first, that may be put together; the last one is the default */
     UNITS = 4,          /* at least, for each task */
+    UNIT_LEAST = 4,     /* trials of a unit: a toolchain may have to be opened for it */
     STEP_TRIALS = 32,   /* at least */
     JOINED_PART = 12    /* of the trials: for what is put together */
 };
@@ -149,7 +150,8 @@ static void open_scheduler(Tasks *tasks) {
 static int unit_of(const Tasks *tasks) {
     int most = (int)tasks->whole->search->settings[SEARCH_BATCH];
     int fair = tasks->whole->options->trials / (UNITS * tasks->subject_count);
-    return fair < 1 ? 1 : fair < most ? fair : most;
+    fair = fair > UNIT_LEAST ? fair : UNIT_LEAST;
+    return fair < most ? fair : most;
 }
 
 /* Of so many, those that are not for the tasks. */

@@ -172,6 +172,26 @@ static void test_joined(Arena *arena, int number, const Target *target) {
        programs[number].what, joined->count, error.rule ? ": " : "", error.rule ? error.rule : "");
 }
 
+/* A local name that both give is told apart in the second also where it stands behind its stage. */
+static void test_names(Arena *arena, const Target *target) {
+    const char *text = "def f(float(24, 24) x, float(24, 24) a) -> (y) {\n"
+                       "t(i, j) +=! x(i, r_k) * a(r_k, j)  y(i, j) +=! t(i, r_k) * a(r_k, j) }";
+    static const char *const blocks[] = {"o, l = split(t.j, 8)\nvectorize(t.l)\n", "o, l = split(y.j, 8)\nvectorize(y.l)\n"};
+    const Program *whole = program_of_text(arena, text, NULL, 0);
+    const Task *task = task_new(arena, whole, NULL);
+    Schedule *schedules[2];
+    for (int i = 0; i < 2; i++)
+        schedules[i] = task_schedule(arena, task, target, blocks[i]);
+    bool read = schedules[0] && schedules[1];
+    Schedule *joined = read ? schedules_join(arena, whole, target, schedules, 2) : NULL;
+    Text printed = {.arena = arena};
+    text_add(&printed, "%s", "");
+    if (joined)
+        schedule_print_statements(&printed, joined);
+    is_text(printed.text, "o, l = split(t.j, 8)\nvectorize(t.l)\no_, l_ = split(y.j, 8)\nvectorize(y.l_)\n",
+            "names that two schedules give are told apart, behind their stages, too");
+}
+
 /* --- equal ones --- */
 
 static void test_equal(Arena *arena, const Target *target) {
@@ -212,6 +232,7 @@ int main(void) {
         test_values(arena, p, &target);
         test_joined(arena, p, &target);
     }
+    test_names(arena, &target);
     test_equal(arena, &target);
     test_constants(arena, &target);
     arena_free(arena);
