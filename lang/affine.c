@@ -397,11 +397,11 @@ bool expr_affine(Arena *arena, Expr *e, Affine *affine) {
 
 bool expr_affine_modular(Arena *arena, Expr *e, Affine *affine) {
     Sum sum;
-    if (expr_is_exact(e))
-        return expr_affine(arena, e, affine);
     sum_init(&sum, arena);
-    sum.modular = true;
+    sum.modular = !expr_is_exact(e);
     sum_add_index(&sum, 1, e, true);
+    if (!sum.modular && !sum.overflow)
+        sum_recombine(&sum);
     return sum_affine(arena, &sum, affine);
 }
 

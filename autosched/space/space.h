@@ -184,7 +184,8 @@ Schedule *point_schedule(Arena *arena, Space *space, const int *point);
 /* The nest of a point, NULL when refused. only: the group whose statements are used; -1: all. */
 Nest *point_nest(Arena *arena, Space *space, const int *point, int only);
 Sketch *group_sketch(Space *space, Group *group, const int *genes);
-/* Whether nest_build accepts the sketch's structure for the starting sizes: asked once, where nothing cheaper says no. */
+/* Whether nest_build accepts the sketch's structure for the starting sizes; asked once, where nothing cheaper says no.
+ */
 bool sketch_is_usable(Space *space, Group *group, Sketch *sketch);
 
 #endif
