@@ -274,17 +274,42 @@ static bool guards_keep(const NestStage *stage) {
     return outlives && stage->buffers[0]->scope == SCOPE_REGISTER;
 }
 
+static bool loop_counts_in(const NestStage *stage, int loop, const Expr *e) {
+    return stage->loops[loop]->extent != 1 && expr_uses_var(e, stage->loops[loop]->var);
+}
+
+/* Whether what a guard cuts off in registers are elements that other iterations compute: of an index, it tests a part
+ * around which the stage has more loops. Elsewhere they are beyond the end, where nobody reads. */
+static bool cuts_off_others(const StageBuild *s, const Expr *guard) {
+    const NestStage *stage = s->stage;
+    for (int a = 0; stage->buffers[0]->scope == SCOPE_REGISTER && a < stage->stage->axis_count; a++) {
+        const Expr *index = s->axes.items[a].value;
+        bool tested = false, more = false;
+        for (int l = 0; l < stage->loop_count; l++) {
+            bool counts = loop_counts_in(stage, l, guard);
+            tested |= counts && loop_counts_in(stage, l, index);
+            more |= !counts && loop_counts_in(stage, l, index);
+        }
+        if (tested && more)
+            return true;
+    }
+    return false;
+}
+
 static Stmt *guarded_store(Build *b, const StageBuild *s, Expr *const *sources, const Predicates *predicates,
                            bool combine) {
     Facts outer = b->facts;
-    ExprList guards = guard_list(b, s), known = {0}, left = {0};
+    ExprList all = guard_list(b, s), guards = {0}, known = {0}, left = {0};
     Expr *path = NULL;
     bool keeps = guards_keep(s->stage);
-    for (int i = 0; i < guards.count; i++)
-        if (keeps && in_lanes(s->stage, guards.items[i]))
-            path = expr_and(b->arena, path, guards.items[i]);
+    for (int i = 0; i < all.count; i++) {
+        bool kept = keeps || cuts_off_others(s, all.items[i]);
+        list_push(b->arena, kept && !keeps ? &left : &guards, all.items[i]);
+        if (kept && in_lanes(s->stage, all.items[i]))
+            path = expr_and(b->arena, path, all.items[i]);
         else
-            list_push(b->arena, &known, guards.items[i]);
+            list_push(b->arena, &known, all.items[i]);
+    }
     for (int i = 0; predicates && i < predicates->full.count; i++) {
         Expr *full = predicates->full.items[i], *tested = predicates->tested.items[i];
         bool known_here = tested && expr_equal(tested, full);
