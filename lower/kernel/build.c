@@ -494,10 +494,13 @@ static Stmt *initialise(Build *b, const NestStage *stage, int depth, Expr *const
                      &(Piece){loop->var, loop->var->extent, NULL, initialisation_kind(b, stage, depth), NULL, 0}, body);
 }
 
-/* Whether all reduction loops of a stage that holds partial results are at their first iteration. */
-static Expr *first_iteration(Build *b, const NestStage *held) {
+/* Whether all reduction loops of a stage that holds partial results are at their first iteration, where another one is
+ * computed. Those that are not around that have one iteration. NULL: there are no others. */
+static Expr *first_iteration(Build *b, const NestStage *held, const NestStage *computed) {
     Expr *first = NULL;
-    for (int l = 0; l < held->loop_count; l++)
+    while (computed->parent != held)
+        computed = computed->parent;
+    for (int l = 0; l < computed->depth; l++)
         if (held->loops[l]->reduction) {
             Expr *iteration = nest_expr(b, expr_var(b->arena, held->loops[l]->var));
             first = expr_and(b->arena, first, expr_binary(b->arena, OP_EQ, iteration, expr_int(b->arena, 0)));
@@ -510,9 +513,11 @@ static Stmt *begin_like(Build *b, const NestStage *stage, int depth, const NestS
     if (!like->resumes)
         return initialise(b, stage, depth, component_sources(b, stage->stage, true), NULL);
     Stmt *begun = begin_like(b, stage, depth, like->resumes);
+    Expr *first = first_iteration(b, like->resumes, like);
+    if (!first)
+        return begun;
     Stmt *held = initialise(b, stage, depth, held_values(b, stage, like->resumes), NULL);
-    return stmt_if(b->arena, first_iteration(b, like->resumes), stmts_one(b->arena, begun), stmts_one(b->arena, held),
-                   stage->stage->loc);
+    return stmt_if(b->arena, first, stmts_one(b->arena, begun), stmts_one(b->arena, held), stage->stage->loc);
 }
 
 /* The initialisation before the loop at a depth. Where partial results are stored only an empty reduction needs it: a
