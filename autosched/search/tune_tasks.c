@@ -1,8 +1,8 @@
 /* tune_tasks.c - tuning a function task by task: its parts (task_program.c) are searched by themselves, each kind once,
  * and the best of each are put together and measured as a whole.
  *
- * A task's records stand under its own hash, so that they serve each function that has it. Who gets the next round is up
- * to a scheduler. The schedules that are put together are trials of the function like others: they are raced with its
+ * A task's records stand under its own hash, so that they serve each function that has it. A scheduler says
+ * who gets the next round. The schedules that are put together are trials of the function like others: they are raced with its
  * default, so that what does not help the whole is not kept. Above the tasks a short search takes the second best, or
  * the default, of single tasks, since a part may run otherwise alone than in the whole.
  */

@@ -176,7 +176,8 @@ static void test_joined(Arena *arena, int number, const Target *target) {
 static void test_names(Arena *arena, const Target *target) {
     const char *text = "def f(float(24, 24) x, float(24, 24) a) -> (y) {\n"
                        "t(i, j) +=! x(i, r_k) * a(r_k, j)  y(i, j) +=! t(i, r_k) * a(r_k, j) }";
-    static const char *const blocks[] = {"o, l = split(t.j, 8)\nvectorize(t.l)\n", "o, l = split(y.j, 8)\nvectorize(y.l)\n"};
+    static const char *const blocks[] = {"o, l = split(t.j, 8)\nvectorize(t.l)\n",
+                                         "o, l = split(y.j, 8)\nvectorize(y.l)\n"};
     const Program *whole = program_of_text(arena, text, NULL, 0);
     const Task *task = task_new(arena, whole, NULL);
     Schedule *schedules[2];

@@ -170,7 +170,8 @@ static void test_failures(Arena *arena, const Target *target) {
         failed += failing.result->failed[outcome];
     ok(failed > 3 && failing.result->reasons.count > 0, "%d failures of a task are counted", failed);
     Run refused = tune_function(arena, program, target, NULL, (Run){.lender.refuses = true}, options_for(40));
-    ok(refused.result->trials == 40 && refused.whole == 40, "without toolchains for tasks a function is searched as a whole");
+    ok(refused.result->trials == 40 && refused.whole == 40,
+       "without toolchains for tasks a function is searched as a whole");
     Run few = tune_function(arena, program, target, NULL, (Run){0}, options_for(3));
     is_int(few.lender.lent.count, 0, "so is one with few trials");
 }
@@ -178,7 +179,8 @@ static void test_failures(Arena *arena, const Target *target) {
 /* Records of tasks make a schedule of a function that was not tuned. */
 static void test_known(Arena *arena, const Target *target) {
     Database *database = open_database(arena, "known.db");
-    Program *four = program_of_text(arena, four_products, NULL, 0), *three = program_of_text(arena, three_kinds, NULL, 0);
+    Program *four = program_of_text(arena, four_products, NULL, 0);
+    Program *three = program_of_text(arena, three_kinds, NULL, 0);
     Program *alone = program_of_text(arena, one_product, NULL, 0);
     ok(!tasks_schedule(arena, database, four, target, 2, 0, false), "without records there is no schedule");
     Run run = tune_function(arena, alone, target, database, (Run){0}, options_for(40));
