@@ -41,99 +41,6 @@ typedef struct Grouping {
 
 typedef LIST(const Expr *) Reads;
 
-bool stage_uses_axis(const Stage *stage, const Expr *e) {
-    for (int a = 0; a < stage->axis_count; a++)
-        if (expr_uses_var(e, stage->axes[a]))
-            return true;
-    return false;
-}
-
-static bool uses_reduction(const Stage *stage, const Expr *e) {
-    for (int r = 0; r < stage->reduction_count; r++)
-        if (expr_uses_var(e, stage->reductions[r]))
-            return true;
-    return false;
-}
-
-static bool chooses_terms(const Stage *stage, const Expr *condition, const Var *axis) {
-    if (condition->kind == EXPR_OP && condition->op == OP_AND)
-        return chooses_terms(stage, condition->args[0], axis) || chooses_terms(stage, condition->args[1], axis);
-    return expr_reads(condition) && uses_reduction(stage, condition) && expr_uses_var(condition, axis);
-}
-
-/* Whether conditions read from memory choose other terms for each value of the axis. */
-static bool is_ragged_along(const Stage *stage, const Var *axis) {
-    const Expr *value = stage->components[0].value;
-    while (value->kind == EXPR_OP && value->op == OP_SELECT && is_identity(stage->combine, value->args[2])) {
-        if (chooses_terms(stage, value->args[0], axis))
-            return true;
-        value = value->args[1];
-    }
-    return false;
-}
-
-bool stage_is_ragged(const Stage *stage) {
-    bool ragged = stage->combine != COMBINE_NONE && stage->combine != COMBINE_DECLARED && stage->reduction_count > 0;
-    for (int a = 0; a < stage->axis_count && ragged; a++)
-        ragged = axis_extent(stage->axes[a]) == 1 || is_ragged_along(stage, stage->axes[a]);
-    return ragged && stage->axis_count > 0 && stage_first_scatter(stage) == stage->axis_count;
-}
-
-/* Whether some operand of the reduction is read again for other elements of the result: worth a register tile. */
-bool stage_has_reuse(const Stage *stage) {
-    if (stage->combine == COMBINE_NONE || stage->reduction_count == 0 ||
-        stage_first_scatter(stage) < stage->axis_count || stage_is_ragged(stage))
-        return false;
-    EACH_VALUE_READ(read, stage)
-        for (int a = 0; a < stage->axis_count; a++)
-            if (axis_extent(stage->axes[a]) != 1 && read->tensor->rank > 0 && !expr_uses_var(read, stage->axes[a]) &&
-                (stage_uses_axis(stage, read) || stage->axis_count == 1))
-                return true;
-    return false;
-}
-
-typedef struct OperationCount {
-    int operations, expensive;
-} OperationCount;
-
-/* Integer operations that only compute places do not count. */
-static OperationCount operations_of(const Expr *e) {
-    OperationCount count = {0};
-    EACH_EXPR(at, e)
-        if (at->kind == EXPR_OP && type_is_float(at->type)) {
-            count.operations++;
-            count.expensive += op_info[at->op].class == CLASS_MATH || at->op == OP_DIV;
-        }
-    EACH_EXPR(at, e) {
-        count.operations += at->kind == EXPR_OP && type_is_integer(at->type) && expr_reads(at);
-        if (at->kind == EXPR_READ)
-            SKIP_BELOW(at);
-    }
-    return count;
-}
-
-/* Whether the first `depth` indices of a read are the stage's first axes. */
-static bool shares_axes(const Stage *stage, const Expr *read, int depth) {
-    if (read->count < depth || stage->axis_count < depth)
-        return false;
-    for (int d = 0; d < depth; d++)
-        if (!stage_index_is_axis(stage, read->args[d], d))
-            return false;
-    return true;
-}
-
-/* Whether every index is a different axis. */
-static bool is_elementwise(const Stage *stage, const Expr *read) {
-    for (int d = 0; d < read->count; d++) {
-        if (read->args[d]->kind != EXPR_VAR || read->args[d]->var->reduction)
-            return false;
-        for (int before = 0; before < d; before++)
-            if (read->args[before]->var == read->args[d]->var)
-                return false;
-    }
-    return !read->otherwise && read->count == stage->axis_count;
-}
-
 /* --- facts --- */
 
 static StageUses *facts_of(Grouping *grouping, const Tensor *tensor) {
@@ -240,7 +147,7 @@ static bool computed_once(Space *space, const Stage *consumer, const Stage *prod
         if (!stage_writes(producer, read->tensor))
             continue;
         first = first ? first : read;
-        bool element = consumer->reduction_count == 0 && is_elementwise(consumer, first);
+        bool element = consumer->reduction_count == 0 && stage_reads_elementwise(consumer, first);
         if (!(element || read_is_injective(consumer, first)) || !expr_equal(first, read))
             return false;
         uses++;
@@ -256,7 +163,7 @@ static bool wants_inlining(Grouping *grouping, const StageUses *facts) {
     for (int c = 0; c < facts->consumers.count; c++)
         if (loses_cases(grouping->space, grouping->facts[facts->consumers.items[c]].stage, stage))
             return false;
-    OperationCount cost = operations_of(inlined_stage(grouping->space, stage)->components[0].value);
+    OperationCount cost = stage_operations(inlined_stage(grouping->space, stage)->components[0].value);
     if (cost.operations == 0)
         return true;
     bool once = true, reused = false;
@@ -413,7 +320,7 @@ static bool all_reads(Grouping *grouping, const Stage *stage, const Stage *writt
 }
 
 static bool elementwise_test(const Stage *stage, const Expr *read, int depth) {
-    return is_elementwise(stage, read);
+    return stage_reads_elementwise(stage, read);
 }
 
 static bool same_domain(const Stage *a, const Stage *b) {
@@ -451,7 +358,7 @@ static int shared_depth(Grouping *grouping, const StageUses *facts, const bool *
         bool all = facts->stage->axis_count >= depth;
         for (int s = 0; s < grouping->count && all; s++)
             if (members[s])
-                all = all_reads(grouping, grouping->facts[s].stage, facts->stage, depth, shares_axes);
+                all = all_reads(grouping, grouping->facts[s].stage, facts->stage, depth, stage_shares_axes);
         if (all)
             return depth;
     }
@@ -467,7 +374,8 @@ static bool reads_row_reduction(Grouping *grouping, const Stage *root, const boo
     for (int s = 0; s < grouping->count; s++) {
         const StageUses *facts = &grouping->facts[s];
         if (only_used_in(grouping, facts, members) && stage_is_row_reduction(grouping->space, facts->stage) &&
-            same_domain(facts->stage, root) && all_reads(grouping, root, facts->stage, root->axis_count, shares_axes))
+            same_domain(facts->stage, root) &&
+            all_reads(grouping, root, facts->stage, root->axis_count, stage_shares_axes))
             return true;
     }
     return false;
@@ -598,7 +506,7 @@ static bool absorb_transforms(Grouping *grouping, const Stage *root, bool *membe
 }
 
 bool reads_own_element(const Stage *stage, const Expr *read) {
-    return !read->otherwise && read->count == stage->axis_count && shares_axes(stage, read, stage->axis_count);
+    return !read->otherwise && read->count == stage->axis_count && stage_shares_axes(stage, read, stage->axis_count);
 }
 
 static bool own_element_test(const Stage *stage, const Expr *read, int depth) {
@@ -636,12 +544,121 @@ static bool absorb_elements(Grouping *grouping, const StageUses *root, bool *mem
 
 static void list_members(Grouping *grouping, Group *group, const bool *members) {
     group->stages = ARENA_ARRAY(grouping->space->arena, const Stage *, grouping->count);
+    group->stage_count = 0;
     for (int s = 0; s < grouping->count; s++)
         if (members[s]) {
             group->stages[group->stage_count++] = grouping->facts[s].stage;
             grouping->facts[s].grouped = true;
         }
 }
+
+/* A group that is being made: its root, and what the rules have found for it so far. */
+typedef struct Making {
+    Grouping *grouping;
+    Group *group;
+    StageUses *root;
+    bool *members;      /* [stages of the program] */
+    StageUses *anchor;  /* the reduction that is computed in the root's tile; or NULL */
+    StageUses *product; /* what is computed from a block of rows; or NULL */
+    StageUses *block;   /* what is computed a block of rows at a time; or NULL */
+    int depth;          /* leading axes that the members share */
+    bool elements;      /* the members are computed element by element in one order */
+} Making;
+
+static void take(const Making *making, const StageUses *facts) {
+    making->members[facts - making->grouping->facts] = true;
+}
+
+/* --- the rules: whether one takes the root, and what it takes in with it --- */
+
+static bool is_attention(Making *making) {
+    bool itself = !making->anchor && is_product(making->grouping, making->root);
+    making->product = itself ? making->root : making->anchor;
+    if (making->product && !making->group->scan)
+        making->block =
+            find_chain(making->grouping, making->group->root, making->product, making->members, &making->depth);
+    if (!making->block)
+        making->product = NULL;
+    else
+        take(making, making->product), take(making, making->block);
+    return making->block != NULL;
+}
+
+static bool follows_anchor(Making *making) {
+    if (making->anchor)
+        take(making, making->anchor);
+    return making->anchor != NULL;
+}
+
+static bool has_transforms(Making *making) {
+    return absorb_transforms(making->grouping, making->group->root, making->members);
+}
+
+static bool is_flat(Making *making) {
+    int members = 0;
+    for (int s = 0; s < making->grouping->count; s++)
+        members += making->members[s];
+    list_members(making->grouping, making->group, making->members);
+    return (members == 1 || making->elements) && group_is_flat(making->grouping->space, making->group);
+}
+
+static bool has_elements(Making *making) {
+    making->elements = absorb_elements(making->grouping, making->root, making->members);
+    return making->elements && is_flat(making);
+}
+
+static bool has_rows(Making *making) {
+    const Stage *root = making->group->root;
+    if (!making->elements && (!stage_has_reuse(root) || stage_is_row_reduction(making->grouping->space, root)))
+        making->depth = absorb_rows(making->grouping, root, making->members);
+    if (making->depth > 0 && !making->group->scan)
+        making->block = find_row_anchor(making->grouping, making->members, making->depth);
+    if (making->block)
+        take(making, making->block);
+    return making->depth > 0;
+}
+
+static bool is_row(Making *making) {
+    const Stage *root = making->group->root;
+    making->depth = stage_first_scatter(root);
+    return making->depth < root->axis_count || stage_is_row_reduction(making->grouping->space, root);
+}
+
+static bool is_any(Making *making) {
+    (void)making;
+    return true;
+}
+
+/* --- what they derive --- */
+
+static void derive_rows(const Making *making) {
+    row_group_new(making->grouping->space, making->group, making->depth, making->block ? making->block->stage : NULL,
+                  making->product ? making->product->stage : NULL);
+}
+
+static void derive_flat(const Making *making) {
+    flat_group_new(making->grouping->space, making->group);
+}
+
+static void derive_tile(const Making *making) {
+    Group *group = making->group;
+    const Stage *anchor = making->anchor ? making->anchor->stage : group->root;
+    group->tiled = true;
+    tile_group_new(making->grouping->space, group, anchor->combine != COMBINE_NONE ? anchor : NULL);
+}
+
+/* The kinds of groups (compare Table 1 of Ansor): the first that applies takes the root, with what it takes in. What an
+ * earlier row took in stays in the group. */
+static const struct GroupKind {
+    const char *name;
+    bool (*applies)(Making *making);
+    void (*derive)(const Making *making);
+} group_kinds[] = {
+    {"attention", is_attention, derive_rows}, {"epilogue", follows_anchor, derive_tile},
+    {"cases", has_transforms, derive_tile},   {"elements", has_elements, derive_flat},
+    {"rows", has_rows, derive_rows},          {"row", is_row, derive_rows},
+    {"element", is_flat, derive_flat},        {"tile", is_any, derive_tile},
+};
 
 static void make_group(Grouping *grouping, int root) {
     Space *space = grouping->space;
@@ -652,42 +669,13 @@ static void make_group(Grouping *grouping, int root) {
     group->root = grouping->facts[root].stage;
     group->scan = grouping->facts[root].scan;
     group->prefix = space->groups.count ? arena_printf(space->arena, "g%d_", space->groups.count + 1) : "";
-    StageUses *anchor = find_anchor(grouping, group->root, members);
-    int depth = 0;
-    bool elements = false, rows = stage_is_row_reduction(space, group->root);
-    StageUses *block = NULL, *product = anchor;
-    if (!anchor && is_product(grouping, &grouping->facts[root]))
-        product = &grouping->facts[root];
-    if (product && !group->scan)
-        block = find_chain(grouping, group->root, product, members, &depth);
-    product = block ? product : NULL;
-    if (product)
-        members[product - grouping->facts] = true;
-    else if (anchor)
-        members[anchor - grouping->facts] = true;
-    else if (!absorb_transforms(grouping, group->root, members) &&
-             !(elements = absorb_elements(grouping, &grouping->facts[root], members)) &&
-             (!stage_has_reuse(group->root) || rows))
-        depth = absorb_rows(grouping, group->root, members);
-    if (depth > 0 && !group->scan && !block)
-        block = find_row_anchor(grouping, members, depth);
-    if (block)
-        members[block - grouping->facts] = true;
+    Making making = {.grouping = grouping, .group = group, .root = &grouping->facts[root], .members = members};
+    making.anchor = find_anchor(grouping, group->root, members);
+    const struct GroupKind *kind = group_kinds;
+    while (!kind->applies(&making))
+        kind++;
     list_members(grouping, group, members);
-    int scatter = stage_first_scatter(group->root);
-    bool in_rows = depth > 0 || scatter < group->root->axis_count || rows;
-    bool flat = !in_rows && (group->stage_count == 1 || elements) && group_is_flat(space, group);
-    group->tiled = !in_rows && !flat;
-    if (in_rows)
-        row_group_new(space, group, depth > 0 ? depth : scatter, block ? block->stage : NULL,
-                      product ? product->stage : NULL);
-    else if (flat)
-        flat_group_new(space, group);
-    else
-        tile_group_new(space, group,
-                       anchor                                 ? anchor->stage
-                       : group->root->combine != COMBINE_NONE ? group->root
-                                                              : NULL);
+    kind->derive(&making);
     list_push(space->arena, &space->groups, group);
 }
 

@@ -55,7 +55,17 @@ const Chain *chain_of(const Space *space, const Stage *stage, int *producer);
 /* The chain's data about an axis of that stage; NULL: none. chain may be NULL. */
 const ChainAxis *chain_axis(const Chain *chain, int producer, int axis);
 int group_add_gene(Space *space, Group *group, Gene gene);
+/* What the rules ask of stages (stage.c). */
 bool stage_has_reuse(const Stage *stage);
+typedef struct OperationCount {
+    int operations, expensive;
+} OperationCount;
+/* Integer operations that only compute places do not count. */
+OperationCount stage_operations(const Expr *e);
+/* Whether the first `depth` indices of a read are the stage's first axes. */
+bool stage_shares_axes(const Stage *stage, const Expr *read, int depth);
+/* Whether every index is a different axis. */
+bool stage_reads_elementwise(const Stage *stage, const Expr *read);
 bool stage_uses_axis(const Stage *stage, const Expr *e);
 /* Whether a condition of the program reads it. */
 bool stage_is_required(const Program *program, const Stage *stage);

@@ -1,0 +1,90 @@
+/* stage.c - what the rules for groups ask of a stage: what its expressions use, use again, and cost. No operator is known
+ * by name.
+ */
+#include "autosched/space/groups.h"
+
+bool stage_uses_axis(const Stage *stage, const Expr *e) {
+    for (int a = 0; a < stage->axis_count; a++)
+        if (expr_uses_var(e, stage->axes[a]))
+            return true;
+    return false;
+}
+
+static bool uses_reduction(const Stage *stage, const Expr *e) {
+    for (int r = 0; r < stage->reduction_count; r++)
+        if (expr_uses_var(e, stage->reductions[r]))
+            return true;
+    return false;
+}
+
+static bool chooses_terms(const Stage *stage, const Expr *condition, const Var *axis) {
+    if (condition->kind == EXPR_OP && condition->op == OP_AND)
+        return chooses_terms(stage, condition->args[0], axis) || chooses_terms(stage, condition->args[1], axis);
+    return expr_reads(condition) && uses_reduction(stage, condition) && expr_uses_var(condition, axis);
+}
+
+/* Whether conditions read from memory choose other terms for each value of the axis. */
+static bool is_ragged_along(const Stage *stage, const Var *axis) {
+    const Expr *value = stage->components[0].value;
+    while (value->kind == EXPR_OP && value->op == OP_SELECT && is_identity(stage->combine, value->args[2])) {
+        if (chooses_terms(stage, value->args[0], axis))
+            return true;
+        value = value->args[1];
+    }
+    return false;
+}
+
+bool stage_is_ragged(const Stage *stage) {
+    bool ragged = stage->combine != COMBINE_NONE && stage->combine != COMBINE_DECLARED && stage->reduction_count > 0;
+    for (int a = 0; a < stage->axis_count && ragged; a++)
+        ragged = axis_extent(stage->axes[a]) == 1 || is_ragged_along(stage, stage->axes[a]);
+    return ragged && stage->axis_count > 0 && stage_first_scatter(stage) == stage->axis_count;
+}
+
+/* Whether some operand of the reduction is read again for other elements of the result: worth a register tile. */
+bool stage_has_reuse(const Stage *stage) {
+    if (stage->combine == COMBINE_NONE || stage->reduction_count == 0 ||
+        stage_first_scatter(stage) < stage->axis_count || stage_is_ragged(stage))
+        return false;
+    EACH_VALUE_READ(read, stage)
+        for (int a = 0; a < stage->axis_count; a++)
+            if (axis_extent(stage->axes[a]) != 1 && read->tensor->rank > 0 && !expr_uses_var(read, stage->axes[a]) &&
+                (stage_uses_axis(stage, read) || stage->axis_count == 1))
+                return true;
+    return false;
+}
+
+OperationCount stage_operations(const Expr *e) {
+    OperationCount count = {0};
+    EACH_EXPR(at, e)
+        if (at->kind == EXPR_OP && type_is_float(at->type)) {
+            count.operations++;
+            count.expensive += op_info[at->op].class == CLASS_MATH || at->op == OP_DIV;
+        }
+    EACH_EXPR(at, e) {
+        count.operations += at->kind == EXPR_OP && type_is_integer(at->type) && expr_reads(at);
+        if (at->kind == EXPR_READ)
+            SKIP_BELOW(at);
+    }
+    return count;
+}
+
+bool stage_shares_axes(const Stage *stage, const Expr *read, int depth) {
+    if (read->count < depth || stage->axis_count < depth)
+        return false;
+    for (int d = 0; d < depth; d++)
+        if (!stage_index_is_axis(stage, read->args[d], d))
+            return false;
+    return true;
+}
+
+bool stage_reads_elementwise(const Stage *stage, const Expr *read) {
+    for (int d = 0; d < read->count; d++) {
+        if (read->args[d]->kind != EXPR_VAR || read->args[d]->var->reduction)
+            return false;
+        for (int before = 0; before < d; before++)
+            if (read->args[before]->var == read->args[d]->var)
+                return false;
+    }
+    return !read->otherwise && read->count == stage->axis_count;
+}
