@@ -22,6 +22,10 @@ tests_failed=0
 work=$(mktemp -d "${TMPDIR:-/tmp}/tensorc-test.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
+# No test waits for searches of others of the same user, or makes them wait: its locks are its own.
+XDG_RUNTIME_DIR=$work/.runtime
+mkdir "$XDG_RUNTIME_DIR" || exit 1
+export XDG_RUNTIME_DIR
 # No test reads or writes the user's own tuning database.
 TENSORC_DB=$work/default.tuning.db
 export TENSORC_DB
