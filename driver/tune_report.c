@@ -88,12 +88,14 @@ static void show_failures(const int *failed, int unsettled, const FailureReason 
         show(stderr, ", %d without a result on a busy machine", unsettled);
 }
 
-static void show_gain(Arena *arena, const Program *program, double seconds, double default_seconds) {
-    if (seconds <= 0)
+/* How much faster it is than a default is only said when both were in the race, in turns: other times are of a machine
+ * that may have been slower or faster. */
+static void show_gain(Arena *arena, const Program *program, const TuneResult *result, const TuneResult *standard) {
+    if (result->seconds <= 0)
         return;
-    show(stderr, "; %s", speed_text(arena, seconds, program_flops(program)));
-    if (default_seconds > 0)
-        show(stderr, ", %.2f times the default's speed", default_seconds / seconds);
+    show(stderr, "; %s", speed_text(arena, result->seconds, program_flops(program)));
+    if (result->raced && standard->default_raced)
+        show(stderr, ", %.2f times the default's speed", standard->default_seconds / result->seconds);
 }
 
 /* One line for each algorithm. Without -v only for those with wrong results. */
@@ -106,7 +108,7 @@ static void show_each(const Compilation *c, const Contest *contest, TuneResult *
         show_name(c->arena, "", contest->programs[i]);
         show(stderr, "%s", trials_text(c->arena, result->trials));
         show_failures(result->failed, result->unsettled, result->reasons.items, result->reasons.count);
-        show_gain(c->arena, contest->programs[i], result->seconds, result->default_seconds);
+        show_gain(c->arena, contest->programs[i], result, result);
         show(stderr, "\n");
     }
 }
@@ -124,7 +126,7 @@ static void show_sum(const Compilation *c, const Contest *contest, TuneResult *c
     show_failures(totals.failed, totals.unsettled, totals.reasons.items, totals.reasons.count);
     if (totals.build_seconds > 0)
         show(stderr, ", each built in %.0f ms", 1e3 * totals.build_seconds / totals.measured);
-    show_gain(c->arena, contest->programs[best], results[best]->seconds, results[contest->preferred]->default_seconds);
+    show_gain(c->arena, contest->programs[best], results[best], results[contest->preferred]);
     show(stderr, "%s\n", totals.stopped ? "; stopped early" : "");
 }
 

@@ -25,8 +25,9 @@ typedef struct Candidate {
     double seconds, spread;
     int repeats;
     double build_seconds;     /* 0: it was not built here */
-    double reference_seconds; /* of the reference kernel beside it; 0: none */
-    Disturbance disturbance;
+    double reference_seconds; /* of one schedule of the search while the machine was as fast as then; 0: not known */
+    Disturbance disturbance;  /* all zero: not known */
+    int look;                 /* how often it was measured before; the reference counts as measured */
 } Candidate;
 
 typedef struct Toolchain {
@@ -117,6 +118,7 @@ typedef struct FailureReason {
 typedef struct TuneResult {
     Schedule *schedule; /* the winner; the default schedule if nothing measured was better */
     double seconds, default_seconds;
+    bool raced, default_raced; /* these are of the race, so that they can be compared */
     int trials, measured, failed[OUTCOME_COUNT];
     LIST(FailureReason) reasons; /* of failures whose reason is known */
     const char *why;             /* why the default has no time, or the search ended early; or NULL */

@@ -14,7 +14,6 @@
 enum { BUILDS_AHEAD = 2, EMPTY_ROUNDS = 3, ATTEMPTS = 2 };
 static const size_t held_bytes = (size_t)256 << 20; /* of objects built but not measured; one alone may exceed it */
 static const double batch_part = 0.25;              /* of the time left: what is built but not measured is lost */
-static const double slow_factor = 1.5;              /* of the best: slower runs may stop early */
 static const double race_part = 0.12;               /* of the time budget, kept for the race */
 
 static void begin_step(Tuner *tuner) {
@@ -124,6 +123,8 @@ static void finish_trial(Tuner *tuner, Trial *trial) {
     bool good = candidate->outcome == OUTCOME_OK;
     tuner->result->trials++;
     tuner->result->measured++;
+    trial->finished = true;
+    trial->looks = good;
     trial->order = ++tuner->order;
     tuner_remember(tuner, trial);
     tuner->good += good;
@@ -134,7 +135,6 @@ static void finish_trial(Tuner *tuner, Trial *trial) {
     else
         tuner_count_failure(tuner, trial);
     if (!is_unsettled(trial)) { /* a wrong result is the schedule's fault; for others see tune_doubts.c */
-        search_tell(tuner->search, trial->point, trial->features, good ? candidate->seconds : HUGE_VAL);
         if (good || candidate->outcome == OUTCOME_WRONG)
             tuner_keep(tuner, trial);
         else
@@ -153,11 +153,9 @@ static Trial *trial_of(Trial **trials, int count, const Candidate *candidate) {
 /* Measures a built candidate. A measurement that a stop interrupted counts for nothing. */
 static void measure_trial(Tuner *tuner, Trial *trial, bool last_attempt) {
     Candidate *candidate = &trial->candidate;
-    double limit = tuner->best < HUGE_VAL ? tuner->best * slow_factor : 0, since = monotonic_seconds();
-    if (candidate->outcome == OUTCOME_OK)
-        tuner->toolchain->measure(tuner->toolchain->context, candidate, limit, false);
+    double since = monotonic_seconds();
+    tuner_look(tuner, candidate, tuner_slow_seconds(tuner), false);
     tuner->built_for += candidate->build_seconds;
-    tuner->measured_for += monotonic_seconds() - since;
     trial->wall_seconds = candidate->build_seconds + monotonic_seconds() - since;
     bool settled = !deserves_another_try(trial) || (last_attempt && !tuner_halted(tuner));
     if (settled && (!tuner_stopped(tuner) || candidate->outcome == OUTCOME_OK))
@@ -188,18 +186,35 @@ static int build_trials(Tuner *tuner, Trial **trials, int count) {
     return submitted;
 }
 
+/* Measures trials and releases them. The search learns what came of them. */
+static void measure_trials(Tuner *tuner, Trial **trials, int count, bool last_attempt) {
+    double since = monotonic_seconds();
+    tuner_begin_batch(tuner);
+    for (int t = 0; t < count; t++)
+        if (trials[t]->built && !tuner_halted(tuner))
+            measure_trial(tuner, trials[t], last_attempt);
+    tuner_end_batch(tuner, trials, count);
+    tuner->measured_for += monotonic_seconds() - since;
+    for (int t = 0; t < count; t++) {
+        Trial *trial = trials[t];
+        const Candidate *candidate = &trial->candidate;
+        bool good = candidate->outcome == OUTCOME_OK;
+        if (trial->finished && !is_unsettled(trial))
+            search_tell(tuner->search, trial->point, trial->features, good ? candidate->seconds : HUGE_VAL);
+        if (trial->finished && (good || candidate->outcome == OUTCOME_WRONG))
+            tuner_log(tuner, trial, "trial");
+        if (trial->built)
+            tuner->toolchain->release(tuner->toolchain->context, &trial->candidate);
+        trial->finished = false;
+    }
+}
+
 /* Builds a whole batch on all processors before it measures: builds and measurements exclude each other, and a
  * measurement that waited for one build would leave the other processors idle. */
 static void run_once(Tuner *tuner, Trial **trials, int count, bool last_attempt) {
     for (int begun = 0, from = 0; begun < count && !tuner_halted(tuner); from = begun) {
         begun += build_trials(tuner, trials + from, count - from);
-        for (int t = from; t < begun; t++) {
-            if (!trials[t]->built)
-                continue;
-            if (!tuner_halted(tuner))
-                measure_trial(tuner, trials[t], last_attempt);
-            tuner->toolchain->release(tuner->toolchain->context, &trials[t]->candidate);
-        }
+        measure_trials(tuner, trials + from, begun - from, last_attempt);
     }
 }
 
@@ -209,6 +224,7 @@ static int keep_unsettled(Trial **trials, int count) {
     for (int t = 0; t < count; t++)
         if (trials[t]->built && deserves_another_try(trials[t])) {
             trials[t]->built = false;
+            trials[t]->candidate.look = 0;
             trials[kept++] = trials[t];
         }
     return kept;
@@ -351,12 +367,14 @@ static Schedule *schedule_of(Tuner *tuner, const Trial *trial) {
 
 static void use_schedule(Tuner *tuner, const Trial *trial) {
     tuner->result->schedule = schedule_of(tuner, trial);
+    tuner->result->raced = trial->raced > 0;
     tuner->result->seconds = trial->raced > 0 ? trial->raced : trial->candidate.seconds;
 }
 
 /* The result is not slower: the default takes part in each race, and is a trial like the others. */
 static void set_default_seconds(Tuner *tuner) {
     const Trial *standard = tuner->standard;
+    tuner->result->default_raced = standard && standard->candidate.outcome == OUTCOME_OK && standard->raced > 0;
     if (standard && standard->candidate.outcome == OUTCOME_OK)
         tuner->result->default_seconds = standard->raced > 0 ? standard->raced : standard->candidate.seconds;
 }
@@ -490,6 +508,7 @@ bool tuner_knows_default(const Tuner *tuner) {
 
 void tuner_close(Tuner *tuner) {
     tuner_close_tasks(tuner);
+    tuner_drop_reference(tuner);
     free(tuner->known.slots);
     search_close(tuner->search);
     model_close(tuner->model);

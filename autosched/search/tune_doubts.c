@@ -35,8 +35,7 @@ static bool run_probe(const Tuner *tuner, Candidate *probe) {
     toolchain->submit(toolchain->context, probe);
     if (!tuner_collect(tuner, probe, 1))
         return false;
-    if (probe->outcome == OUTCOME_OK)
-        toolchain->measure(toolchain->context, probe, 0, false);
+    tuner_look(tuner, probe, 0, false);
     toolchain->release(toolchain->context, probe);
     return true;
 }

@@ -20,6 +20,7 @@ typedef struct Race {
     Trial *racers[RACERS + 1];
     Candidate *candidates; /* builders may outlive the race */
     int count;
+    bool only_default; /* only to say how much faster others are */
     bool built;
 } Race;
 
@@ -53,12 +54,18 @@ static void build_racers(Race *race) {
     race->built = tuner_collect(tuner, race->candidates, race->count);
 }
 
-/* Measures a candidate, and once more if a process died of it. */
-static void measure_again(const Tuner *tuner, Candidate *candidate) {
-    const Toolchain *toolchain = tuner->toolchain;
-    toolchain->measure(toolchain->context, candidate, 0, true);
-    if (candidate->outcome != OUTCOME_OK && candidate->died && !tuner_lost(tuner))
-        toolchain->measure(toolchain->context, candidate, 0, true);
+/* Measures a candidate, and once more if a process died of it. False: other processes disturbed it, which says nothing
+ * of it: it takes part in the next turn. */
+static bool measure_again(const Tuner *tuner, Candidate *candidate) {
+    Candidate before = *candidate;
+    bool trusted = tuner_look(tuner, candidate, 0, true);
+    if (candidate->outcome != OUTCOME_OK && candidate->died && !tuner_lost(tuner)) {
+        candidate->outcome = OUTCOME_OK;
+        trusted = tuner_look(tuner, candidate, 0, true);
+    }
+    if (!trusted)
+        *candidate = before;
+    return trusted;
 }
 
 static void take_turn(const Race *race, bool backward) {
@@ -68,8 +75,8 @@ static void take_turn(const Race *race, bool backward) {
         Trial *trial = race->racers[racer];
         if (candidate->outcome != OUTCOME_OK || tuner_stopped(race->tuner))
             continue;
-        measure_again(race->tuner, candidate);
-        if (candidate->outcome == OUTCOME_OK && (trial->raced == 0 || candidate->seconds < trial->raced))
+        bool trusted = measure_again(race->tuner, candidate);
+        if (trusted && candidate->outcome == OUTCOME_OK && (trial->raced == 0 || candidate->seconds < trial->raced))
             trial->raced = candidate->seconds;
     }
 }
@@ -79,13 +86,14 @@ static bool is_proven(const Candidate *candidate) {
     return candidate->outcome == OUTCOME_WRONG || (candidate->outcome != OUTCOME_OK && candidate->died);
 }
 
-/* Records the race's result, which is the better measurement. */
+/* Records the race's result, which is the better measurement. The default is settled first. */
 static void record_race(Tuner *tuner, Trial *trial, const Candidate *candidate) {
     trial->candidate.outcome = candidate->outcome;
     trial->candidate.why = candidate->why;
     trial->candidate.spread = candidate->spread;
     trial->candidate.repeats = candidate->repeats;
-    trial->candidate.reference_seconds = candidate->reference_seconds;
+    const Trial *reference = tuner->reference.trial;
+    trial->candidate.reference_seconds = reference ? reference->raced : 0;
     trial->candidate.disturbance = candidate->disturbance;
     if (candidate->outcome == OUTCOME_OK) {
         trial->candidate.seconds = trial->raced;
@@ -134,7 +142,7 @@ static void settle(Race *race, bool valid) {
         bool finished = valid && candidate->outcome == OUTCOME_OK && racer->raced > 0;
         if (finished || (valid && is_proven(candidate)))
             record_race(tuner, racer, candidate);
-        if (finished && (!tuner->winner || racer->raced < tuner->winner->raced))
+        if (finished && !race->only_default && (!tuner->winner || racer->raced < tuner->winner->raced))
             tuner->winner = racer;
         if (!finished)
             racer->raced = 0;
@@ -162,7 +170,7 @@ static int affordable_racers(const Race *races, int count, int racers, double de
     return each >= racers + 1 ? racers : each >= 1 ? (int)each - 1 : -1;
 }
 
-/* Races the fastest trials and the default of each search, in up to `turns` turns while there is time; not at all if
+/* Races the fastest trials and the default of each search, of one that is slower than the limit only the default, in up to `turns` turns while there is time; not at all if
  * there is time for fewer than `least` trials each. */
 static void race(Tuner *const *tuners, int count, double limit, int least, int racers, int turns, double deadline) {
     Race races[count];
@@ -171,13 +179,13 @@ static void race(Tuner *const *tuners, int count, double limit, int least, int r
     for (int t = 0; t < count; t++)
         best = fmin(best, tuners[t]->best);
     for (int t = 0; t < count; t++)
-        if (may_race(tuners[t], best * limit))
-            races[racing++] = (Race){.tuner = tuners[t]};
+        if (may_race(tuners[t], best * far_enough))
+            races[racing++] = (Race){.tuner = tuners[t], .only_default = tuners[t]->best > best * limit};
     racers = affordable_racers(races, racing, racers, deadline);
     if (racers < least)
         return;
     for (int r = 0; r < racing; r++) {
-        races[r].count = choose_racers(races[r].tuner, races[r].racers, racers);
+        races[r].count = choose_racers(races[r].tuner, races[r].racers, races[r].only_default ? 0 : racers);
         build_racers(&races[r]);
     }
     for (int turn = 0; turn < turns && (turn == 0 || deadline <= 0 || monotonic_seconds() < deadline); turn++)
@@ -198,8 +206,11 @@ void tuners_race(Tuner *const *tuners, int count, double deadline) {
 
 void tuners_compare(Tuner *const *tuners, int count, double deadline) {
     race(tuners, count, far_enough, 0, 0, COMPARISONS, deadline);
-    for (int t = 0; t < count; t++)
+    for (int t = 0; t < count; t++) {
         tuners[t]->winner = NULL;
+        if (tuners[t]->standard)
+            tuners[t]->standard->raced = 0; /* what is said of the last race is of it alone */
+    }
 }
 
 /* --- which search goes on --- */

@@ -97,7 +97,6 @@ void tuner_log(Tuner *tuner, const Trial *trial, const char *event) {
 
 void tuner_keep(Tuner *tuner, const Trial *trial) {
     tuner_record(tuner, trial);
-    tuner_log(tuner, trial, "trial");
     if (tuner->refused <= 0 || monotonic_seconds() - tuner->refused > retry_seconds)
         tuner_flush(tuner);
 }

@@ -243,8 +243,10 @@ bool tuner_has_tasks(const Tuner *tuner) {
 
 static void close_toolchain(const Tasks *tasks, Subject *subject) {
     const Workshop *workshop = tasks->whole->options->workshop;
-    if (subject->toolchain)
+    if (subject->toolchain) {
+        tuner_drop_reference(subject->tuner);
         workshop->close(workshop->context, subject->toolchain);
+    }
     subject->toolchain = subject->tuner->toolchain = NULL;
 }
 

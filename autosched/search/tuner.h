@@ -12,11 +12,23 @@ typedef struct Trial {
     const char *text;                /* of the schedule in canonical names: its key in the database */
     double raced;                    /* seconds in the final race; 0 before */
     bool built;                      /* well or not */
+    bool finished;                   /* counted in this batch, the search is not told yet */
+    int looks;                       /* that gave a time */
+    double second_look;              /* the least time but one; 0: there is none */
     bool unproposed;                 /* the default: no policy proposed it */
     int order;                       /* its number in the search, from 1 */
     double wall_seconds, prediction; /* see Record */
     const Record *past;              /* what the database had of it; NULL: nothing */
 } Trial;
+
+/* The schedule that is measured again in each batch, and tells how fast the machine is. */
+typedef struct Reference {
+    const Trial *trial;
+    Candidate *candidate; /* is built; NULL: there is none, or it could not be */
+    double now;           /* the least time in this batch; 0: none */
+    LIST(double) times;   /* the same of each batch that was not slow, in order */
+    bool was_slow;        /* the machine, in the batch before */
+} Reference;
 
 typedef struct Tasks Tasks;
 
@@ -40,6 +52,7 @@ struct Tuner {
     LIST(Trial *) trials;           /* measured here or found in the database, good or not */
     HashSet known;                  /* the texts of trials, by hash */
     Trial *winner;                  /* of the race, or NULL */
+    Reference reference;
     double best;                    /* seconds; HUGE_VAL before the first good one */
     double spent, since;            /* seconds in earlier steps; start of this step, 0 between steps */
     double deadline;                /* of this step, 0: none */
@@ -78,6 +91,14 @@ void tuner_run(Tuner *tuner, Trial **trials, int count);
 void tuner_record(Tuner *tuner, const Trial *trial);
 void tuner_forget(Tuner *tuner, const Trial *trial); /* deletes its record */
 void tuner_flush(Tuner *tuner);                      /* writes what is recorded to the database, in one transaction */
+/* tune_looks.c: measures a built candidate. False: other processes disturbed it each time, a transient failure. */
+bool tuner_look(const Tuner *tuner, Candidate *candidate, double limit_seconds, bool thorough);
+double tuner_slow_seconds(const Tuner *tuner); /* slower runs may stop early; 0: none */
+/* Before the first and after the last look at the trials of a batch: looks again at those that it leaves in doubt, and
+ * records them. Their objects must be there. */
+void tuner_begin_batch(Tuner *tuner);
+void tuner_end_batch(Tuner *tuner, Trial **trials, int count);
+void tuner_drop_reference(Tuner *tuner); /* its object, before the toolchain closes */
 /* Records a trial and writes it at once, so that a kill loses only the current one: a transaction waits milliseconds
  * for the disk, a trial takes longer. */
 void tuner_keep(Tuner *tuner, const Trial *trial);

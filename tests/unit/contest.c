@@ -106,6 +106,19 @@ static void test_contest_of_written(Arena *arena, const Program *program, const 
     contest_winner(contest);
 }
 
+/* The gain over the default of a slower algorithm is told by the same race. */
+static void test_default_of_slower(Arena *arena, const Program *program, const Target *target) {
+    Contest *contest = contest_new(arena, program, target, (double[]){2, 1, 3});
+    contest_run(contest, 30);
+    tuners_race(contest->tuners, ALGORITHMS, 0);
+    TuneResult *slow = tuner_finish(contest->tuners[0]), *fast = tuner_finish(contest->tuners[1]);
+    ok(slow->default_raced && fast->raced && slow->seconds > fast->seconds,
+       "the default of a slower algorithm is in the race: %g, %g", slow->default_seconds, fast->seconds);
+    tuner_close(contest->tuners[2]);
+    for (int i = 0; i < ALGORITHMS; i++)
+        simulated_close(&contest->simulated[i]);
+}
+
 static void test_contest_without_time(Arena *arena, const Program *program, const Target *target) {
     Contest *contest = contest_new(arena, program, target, (double[]){1, 0.5, 2});
     tuner_search(contest->tuners[1], 1, monotonic_seconds() - 1);
@@ -152,6 +165,7 @@ int main(void) {
     test_contest_of_written(arena, program, &target);
     test_contest_without_time(arena, program, &target);
     test_race_without_time(arena, program, &target);
+    test_default_of_slower(arena, program, &target);
     test_alone(arena, program, &target);
     arena_free(arena);
     return done_testing();

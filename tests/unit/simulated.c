@@ -90,7 +90,7 @@ static int failure_of_machine(Simulated *simulated, Candidate *candidate, bool t
     bool first = schedule_hash(candidate->schedule) == schedule_hash(simulated->queue.items[0]->schedule);
     if (simulated->broken_after && simulated->measured + simulated->raced >= simulated->broken_after)
         return OUTCOME_CRASH;
-    int again = first && !thorough ? simulated->first_runs++ : 0,
+    int again = first && !thorough && !candidate->look ? simulated->first_runs++ : 0,
         bad = simulated->default_dies + simulated->default_busy;
     if (again > 0 && again <= bad) {
         candidate->transient = simulated->default_busy > 0;
@@ -104,12 +104,27 @@ static int failure_of_machine(Simulated *simulated, Candidate *candidate, bool t
     return OUTCOME_OK;
 }
 
+/* What the machine's speed and other processes do to a measurement before the race. */
+static void disturb(Simulated *simulated, Candidate *candidate) {
+    bool first = schedule_hash(candidate->schedule) == schedule_hash(simulated->queue.items[0]->schedule);
+    bool late = simulated->slow_from && simulated->measured >= simulated->slow_from;
+    bool disturbed = simulated->disturbed > 0 || (simulated->disturbed < 0 && !first);
+    bool slow = simulated->burst && (simulated->measured + simulated->looks) % simulated->burst == 0;
+    simulated->disturbed -= simulated->disturbed > 0;
+    candidate->disturbance = (Disturbance){.processor_part = 1, .undisturbed = disturbed ? 2 : 3};
+    candidate->seconds *= disturbed ? 100 : slow || (late && simulated->reference == 0) ? 3 : 1;
+    candidate->seconds *= late && first && simulated->reference > 0 ? simulated->reference : 1;
+    if (simulated->breaks && candidate->look && !first)
+        candidate->outcome = OUTCOME_WRONG;
+}
+
 static void measure(void *context, Candidate *candidate, double limit_seconds, bool thorough) {
     Simulated *simulated = context;
     uint64_t hash = schedule_hash(candidate->schedule);
     simulated->waiting = 0;
+    candidate->disturbance = (Disturbance){.processor_part = 1, .undisturbed = 3};
     int failure = failure_of(simulated, candidate);
-    if (simulated->die_at && simulated->measured + 1 == simulated->die_at)
+    if (simulated->die_at && !candidate->look && simulated->measured + 1 == simulated->die_at)
         kill(getpid(), SIGKILL);
     if (simulated->pause)
         usleep((useconds_t)simulated->pause);
@@ -125,6 +140,12 @@ static void measure(void *context, Candidate *candidate, double limit_seconds, b
     candidate->repeats = thorough ? 20 : 3;
     if (thorough) {
         simulated->raced++;
+        return;
+    }
+    if (candidate->outcome == OUTCOME_OK)
+        disturb(simulated, candidate);
+    if (candidate->look) {
+        simulated->looks++;
         return;
     }
     simulated->measured++;

@@ -29,6 +29,12 @@ typedef struct Simulated {
     double racing; /* the same of the race alone, besides; 0: as it says */
     double first;  /* the same of the first measurement alone, besides */
     int built, measured, raced, released;
+    int looks; /* measurements before the race of what was measured already */
+    int disturbed;    /* so many of the next measurements are disturbed; -1: all but the default's */
+    int burst;        /* each of so many measurements before the race is three times slower; 0: none */
+    int slow_from;    /* so many first measurements before the race, then the machine is three times slower; 0: never */
+    double reference; /* so many times slower is, from the same measurement on, the default alone; 0: as the others */
+    bool breaks;      /* the second measurement of all but the default gives a wrong result */
     int first_runs; /* of the default, before the race */
     int ahead; /* the most builds that waited for a measurement at once */
     int waiting;
