@@ -251,15 +251,15 @@ static void make_schedule(Maker *m, int count) {
 
 /* --- judging ------------------------------------------------------------------------------------------------------ */
 
-typedef struct Rule {
+typedef struct RefusalRule {
     char words[160];
     int count;
     uint64_t example;
-} Rule;
+} RefusalRule;
 
 typedef struct Tally {
     int legal, illegal, form, accepted_legal, accepted_illegal, accepted_form;
-    Rule rules[RULES]; /* that refused what is legal */
+    RefusalRule rules[RULES]; /* that refused what is legal */
     int with[PRIM_COUNT], refused[PRIM_COUNT];
 } Tally;
 
