@@ -170,8 +170,8 @@ static int affordable_racers(const Race *races, int count, int racers, double de
     return each >= racers + 1 ? racers : each >= 1 ? (int)each - 1 : -1;
 }
 
-/* Races the fastest trials and the default of each search, of one that is slower than the limit only the default, in up to `turns` turns while there is time; not at all if
- * there is time for fewer than `least` trials each. */
+/* Races the fastest trials and the default of each search, of one that is slower than the limit only the default, in up
+ * to `turns` turns while there is time; not at all if there is time for fewer than `least` trials each. */
 static void race(Tuner *const *tuners, int count, double limit, int least, int racers, int turns, double deadline) {
     Race races[count];
     double best = HUGE_VAL, started = monotonic_seconds();
