@@ -85,6 +85,19 @@ static bool always_inside(const Tensor *tensor, Expr *offset) {
     return range.has_low && range.has_high && range.low >= 0 && range.high < elements;
 }
 
+/* A guard and a mask, each condition once. */
+static Expr *guard_and_mask(Vectorize *v, Expr *guard, Expr *mask) {
+    ExprList known = {0}, more = {0};
+    if (!guard || !mask)
+        return guard ? guard : mask;
+    conjuncts_add(v->arena, &known, guard);
+    conjuncts_add(v->arena, &more, mask);
+    for (int i = 0; i < more.count; i++)
+        if (!conditions_have(&known, more.items[i]))
+            guard = expr_and(v->arena, guard, more.items[i]);
+    return guard;
+}
+
 static Expr *vector_read(Vectorize *v, Expr *e) {
     Expr *index = vector_expr(v, e->args[0]);
     Expr *guard = e->guard ? vector_expr(v, e->guard) : NULL;
@@ -95,11 +108,11 @@ static Expr *vector_read(Vectorize *v, Expr *e) {
     Expr *read = expr_copy(v->arena, e);
     read->args[0] = uniform || index->lanes > 1 ? index : expr_ramp(v->arena, index, expr_int(v->arena, 0), v->lanes);
     if (uniform) {
-        read->guard = expr_and(v->arena, guard, v->mask.any);
+        read->guard = guard_and_mask(v, guard, v->mask.any);
         return read;
     }
     read->lanes = v->lanes;
-    read->guard = expr_and(v->arena, guard, masked ? v->mask.lanes : NULL);
+    read->guard = guard_and_mask(v, guard, masked ? v->mask.lanes : NULL);
     if (read->guard)
         read->guard = expr_broadcast(v->arena, read->guard, v->lanes);
     return read;
@@ -192,11 +205,9 @@ static Stmt *vector_store(Vectorize *v, Stmt *stmt) {
     return stmt_store(v->arena, stmt->tensor, indices, 1, value, guard, stmt->loc);
 }
 
-static StmtList masked_body(Vectorize *v, const ExprList *conditions, bool keeps, Stmt *const *body, int count) {
+static StmtList masked_body(Vectorize *v, const ExprList *conditions, Stmt *const *body, int count) {
     Mask outer = v->mask;
-    for (int i = 0; keeps && i < conditions->count; i++)
-        v->mask.stores = expr_and(v->arena, v->mask.stores, vector_expr(v, conditions->items[i]));
-    if (!keeps && conditions->count)
+    if (conditions->count)
         v->mask = narrow_mask(v, conditions);
     StmtList list = vector_body(v, body, count);
     v->mask = outer;
@@ -215,11 +226,11 @@ static Stmt *vector_if(Vectorize *v, Stmt *stmt) {
         else
             list_push(v->arena, &varying, all.items[i]);
     }
-    StmtList body = masked_body(v, &varying, stmt->keeps, stmt->body, stmt->count);
+    StmtList body = masked_body(v, &varying, stmt->body, stmt->count);
     StmtList otherwise = vector_body(v, stmt->otherwise, stmt->otherwise_count);
     if (varying.count && stmt->otherwise_count) {
         list_push(v->arena, &refused, expr_unary(v->arena, OP_NOT, conjunction(v->arena, &varying)));
-        StmtList rest = masked_body(v, &refused, stmt->keeps, stmt->otherwise, stmt->otherwise_count);
+        StmtList rest = masked_body(v, &refused, stmt->otherwise, stmt->otherwise_count);
         stmts_add_all(v->arena, &body, rest.items, rest.count);
     }
     return stmt_if_like(v->arena, stmt, conjunction(v->arena, &uniform), body, otherwise);
