@@ -56,6 +56,18 @@ static void note_argument(Naming *naming, const PrimArg *arg, int *first) {
         note_argument(naming, &arg->items[i], first);
 }
 
+/* What reads a tensor that the statement copies or inlines reads something else from then on, which statements of a
+ * group would not name. */
+static void note_readers(Naming *naming, const Prim *prim) {
+    const Program *program = naming->program;
+    bool copies = prim->op == PRIM_CACHE_READ && !prim_keyword(prim, "reader");
+    if (!copies && prim->op != PRIM_INLINE)
+        return;
+    for (int s = 0; s < program->stage_count; s++)
+        EACH_STAGE_READ(read, program->stages[s])
+            naming->named[s] |= strcmp(read->tensor->name, prim->args[0].name) == 0;
+}
+
 bool *schedule_names_stages(Arena *arena, const Program *program, const Schedule *schedule) {
     Naming naming = {.arena = arena, .program = program};
     naming.named = ARENA_ARRAY(arena, bool, program->stage_count + 1);
@@ -64,6 +76,7 @@ bool *schedule_names_stages(Arena *arena, const Program *program, const Schedule
         int first = -1;
         for (int a = 0; a < prim->arg_count; a++)
             note_argument(&naming, &prim->args[a], &first);
+        note_readers(&naming, prim);
         for (int r = 0; r < prim->result_count; r++)
             list_push(arena, &naming.made, ((Made){prim->results[r], first}));
     }

@@ -221,6 +221,10 @@ static void note_named(NestState *state, const PrimArg *arg, const Node *node, c
 }
 
 Node *argument_loop(NestState *state, const Prim *prim, const PrimArg *arg) {
+    if (arg->name == NULL) { /* an order where one loop is wanted */
+        refuse_at(state, arg, "%s", "a hole of reorder stands for an order of loops: it is the last argument");
+        return NULL;
+    }
     const Alias *alias = find_alias(state, arg->name, strlen(arg->name));
     Node *node = alias != NULL ? loop_of_alias(state, alias) : loop_of_path(state, arg->name);
     if (node == NULL)

@@ -202,9 +202,37 @@ static bool is_first_of_name(const Offering *offering, const PrimArg *hole) {
     return schedule_hole_first(offering->schedule, hole) == hole;
 }
 
+/* A hole of reorder may stand for several loops: it is the last argument. */
+static bool stands_last(const Prim *prim, const PrimArg *hole) {
+    return prim->op != PRIM_REORDER || hole == &prim->args[positional_count(prim) - 1];
+}
+
+static void refuse_hole(Offering *offering, PrimArg *hole) {
+    Refusal refusal = {0};
+    NestState *state = state_with(offering, hole, NULL, false, &refusal);
+    Text nest = {.arena = offering->arena};
+    text_add(&nest, "%s", "");
+    if (state != NULL)
+        nest_print(&nest, &state->nest);
+    offering->wrong = offering->error != NULL;
+    if (offering->error != NULL)
+        *offering->error = (NestError){.prim = offering->prim,
+                                       .loc = hole->loc,
+                                       .rule = "a hole of reorder stands for an order of loops: it is the last argument",
+                                       .nest = nest.text};
+    Items items = {0};
+    list_push(offering->arena, &items, name_item("?"));
+    hole->count = items.count;
+    hole->items = items.items;
+}
+
 static void offer(Offering *offering, PrimArg *hole) {
     Items items = {0};
     Refusal refusal = {0};
+    if (!stands_last(&offering->schedule->prims[offering->prim], hole)) {
+        refuse_hole(offering, hole);
+        return;
+    }
     offering->state = state_with(offering, hole, NULL, false, &refusal);
     if (offering->state != NULL && hole->count > 0) {
         for (int i = 0; i < hole->count; i++)
@@ -236,7 +264,7 @@ Schedule *nest_offers(Arena *arena, const Program *program, const Schedule *sche
             copy->prims[p].args[a] = schedule->prims[p].args[a];
     }
     for (int p = 0; p < copy->count && !offering.wrong; p++)
-        for (int a = 0; a < copy->prims[p].arg_count; a++) {
+        for (int a = 0; a < copy->prims[p].arg_count && !offering.wrong; a++) {
             offering.prim = p;
             if (prim_argument_names(&copy->prims[p], a) && is_first_of_name(&offering, &copy->prims[p].args[a]))
                 offer(&offering, &copy->prims[p].args[a]);

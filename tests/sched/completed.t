@@ -22,9 +22,25 @@ def twice(float(M, K) A, float(K, N) B) -> (C, D) {
     C(i, j) +=! A(i, r_k) * B(r_k, j)
     D(i, j) = sqrt(t(i, j))
 }
+def layer(float(M, K) A, float(N, K) B, float(N) c) -> (D) {
+    t(i, j) +=! A(i, r_k) * B(j, r_k)
+    D(i, j) = max(t(i, j) + c(j), 0)
+}
+def pair(float(M, K) A, float(K, N) B, float(N, K) c) -> (E) {
+    t(i, j) +=! A(i, r_k) * B(r_k, j)
+    D(i, j) = max(t(i, j), 0)
+    E(i, l) +=! D(i, r_j) * c(r_j, l)
+}
 def dot(float(K) A, float(K) B) -> (C) { C() +=! A(r_k) * B(r_k) }
 def steps(float(T, N) x) -> (h) { scan t { h(t, j) = x(t, j) + (h(t-1, j) else 0) } }
 END_OF_DEFS
+
+# --- stages that read what the block copies or inlines
+sizes='(M=64, N=96, K=80)'
+block layer 'P = cache_read(B, layout=(d0/16, d1, d0%16))'
+is "$status $(grep -c 'plain loops' err) $(grep -c cache_write added)" "0 0 1" "sums in registers of a stage that reads a copy" || diag_file err
+block pair 'inline(D)'
+is "$status $(grep -c 'plain loops' err) $(grep -c 'cache_write(E' added)" "0 0 1" "and of one that reads what is inlined" || diag_file err
 
 # --- stages that the block names
 sizes='(H=258, W=514)'

@@ -36,6 +36,14 @@ block b 'xo, xi = split(O.x, 16) compute_at(bx, O.y) vectorize(? in {O.y, xi})'
 is "$status $(grep -cE 'vectorize\(xi\)' found)" "0 1" "the one loop that may run in lanes" || diag_file found
 block m 'reorder(? in {(C.r_k, C.j, C.i)})'
 like "$(cat found)" 'reorder\(C.r_k, C.j, C.i\)' "an order"
+for order in '?, ?' '?, C.i' 'C.i, ?, C.j' '? in {(C.i, C.j)}, ?'; do
+    block m "reorder($order)"
+    is "$status $(grep -c 'a hole of reorder stands for an order of loops: it is the last argument' err)" "1 1" \
+        "reorder($order) is refused" || diag_file err
+done
+{ cat defs.tensor; echo 'rule twice on x86 applies reuse { reorder(?, ?) }'; } >rule.tensor
+runs "a rule with two such holes is not legal" "$TENSORC" -O2 -v -w --target=x86-64-v4 --threads=1 -c rule.tensor -o rule.o
+like "$(cat err)" 'not legal by rules of the source: twice for C' "and said to be so"
 block m 'jo, ji = split(C.j, 16) reorder(?) vectorize(ji)'
 is "$status $(grep -cE 'reorder\(.*C.r_k.*, C.ji\) vectorize' found)" "0 1" "loops between which and lanes there is no sum" || diag_file found
 block m 'io, ii = split(C.i, 4) jo, ji = split(C.j, 16) reorder(ii, C.r_k, ?) reorder(io, jo, ?)'
