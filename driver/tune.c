@@ -416,6 +416,10 @@ static const Schedule *search_unit(Compilation *c, const Unit **unit, const Targ
         show_found(c, (*unit)->program);
     else if (open_toolchains(c, &contest, &why, &transient))
         found = search_algorithms(c, unit, &contest, &used, origin);
+    else if (stop_requested) {
+        why = "the search was stopped";
+        transient = true;
+    }
     count_trials(c, contest.trials, used);
     if (!transient)
         complain("%s cannot be tuned: %s", (*unit)->program->symbol, why);

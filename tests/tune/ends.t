@@ -55,6 +55,16 @@ for name in TERM HUP; do
     same $name.o again "SIG$name: and is what was compiled"
 done
 
+{ cat k.tensor; echo 'export matmul(M=40, K=48, N=56) as second'; } >both.tensor
+"$TENSORC" -O tune --threads=1 --trials=100000 --db=both.db -c both.tensor -o both.o 2>both.err &
+search=$!
+waited=0
+while [ "$(measured both.db)" -lt 3 ] && [ "$waited" -lt 6000 ]; do waited=$((waited + 1)); sleep 0.1; done
+kill -TERM $search
+wait $search
+is "$(tail -n 1 both.err)" "tensorc: warning: second is not tuned for host: the search was stopped" \
+    "of functions that the search did not come to it says so"
+
 begin killed 100000
 kill -KILL $search
 wait $search 2>/dev/null
