@@ -20,6 +20,7 @@ typedef struct Vectorize {
     const Var *var;
     int lanes;
     Mask mask;
+    const Map *shared; /* what other iterations of a parallel loop may store to */
     bool failed;
 } Vectorize;
 
@@ -101,7 +102,8 @@ static Expr *guard_and_mask(Vectorize *v, Expr *guard, Expr *mask) {
 static Expr *vector_read(Vectorize *v, Expr *e) {
     Expr *index = vector_expr(v, e->args[0]);
     Expr *guard = e->guard ? vector_expr(v, e->guard) : NULL;
-    bool masked = v->mask.lanes && !always_inside(e->tensor, e->args[0]);
+    bool shared = address_map_get(v->shared, e->tensor) != NULL;
+    bool masked = v->mask.lanes && (shared || !always_inside(e->tensor, e->args[0]));
     bool uniform = index->lanes == 1 && (!guard || guard->lanes == 1) && (!masked || v->mask.any);
     if (uniform && !masked)
         return e;
@@ -265,6 +267,7 @@ enum { LANE_LIMIT = 4096 };
 typedef struct Lanes {
     Arena *arena;
     LoopNotes notes;
+    Map shared;
 } Lanes;
 
 static Stmt *vectorize_loop(Lanes *l, Stmt *loop, StmtList body) {
@@ -272,7 +275,7 @@ static Stmt *vectorize_loop(Lanes *l, Stmt *loop, StmtList body) {
     const char *why = "how often it runs is not constant";
     bool constant = expr_is_int(loop->extent, &extent);
     if (constant && extent > 1 && extent <= LANE_LIMIT) {
-        Vectorize v = {.arena = l->arena, .var = loop->var, .lanes = (int)extent};
+        Vectorize v = {.arena = l->arena, .var = loop->var, .lanes = (int)extent, .shared = &l->shared};
         StmtList vectors = vector_body(&v, body.items, body.count);
         if (!v.failed) {
             note_expanded(l->arena, &l->notes, loop->var);
@@ -289,7 +292,13 @@ static Stmt *vectorize_loop(Lanes *l, Stmt *loop, StmtList body) {
 static Stmt *vectorize_stmt(Arena *arena, Stmt *stmt, void *context) {
     if (stmt->kind == STMT_FOR && stmt->loop == LOOP_VECTORIZED)
         return vectorize_loop(context, stmt, stmts_map(arena, stmt->body, stmt->count, vectorize_stmt, context));
-    return stmt_map_bodies(arena, stmt, vectorize_stmt, context);
+    Lanes *l = context;
+    Map outer = l->shared;
+    if (stmt->kind == STMT_FOR && stmt->loop == LOOP_PARALLEL)
+        l->shared = stored_in_parallel(arena, stmt);
+    Stmt *made = stmt_map_bodies(arena, stmt, vectorize_stmt, context);
+    l->shared = outer;
+    return made;
 }
 
 static bool lanes_lie_apart(const Expr *index) {
