@@ -67,6 +67,7 @@ bool stage_shares_axes(const Stage *stage, const Expr *read, int depth);
 /* Whether every index is a different axis. */
 bool stage_reads_elementwise(const Stage *stage, const Expr *read);
 bool stage_uses_axis(const Stage *stage, const Expr *e);
+bool stage_uses_reduction(const Stage *stage, const Expr *e);
 /* Whether a condition of the program reads it. */
 bool stage_is_required(const Program *program, const Stage *stage);
 /* Whether it reads what a caller's buffer held: then it is computed before anything is stored there. */

@@ -10,7 +10,7 @@ bool stage_uses_axis(const Stage *stage, const Expr *e) {
     return false;
 }
 
-static bool uses_reduction(const Stage *stage, const Expr *e) {
+bool stage_uses_reduction(const Stage *stage, const Expr *e) {
     for (int r = 0; r < stage->reduction_count; r++)
         if (expr_uses_var(e, stage->reductions[r]))
             return true;
@@ -20,7 +20,7 @@ static bool uses_reduction(const Stage *stage, const Expr *e) {
 static bool chooses_terms(const Stage *stage, const Expr *condition, const Var *axis) {
     if (condition->kind == EXPR_OP && condition->op == OP_AND)
         return chooses_terms(stage, condition->args[0], axis) || chooses_terms(stage, condition->args[1], axis);
-    return expr_reads(condition) && uses_reduction(stage, condition) && expr_uses_var(condition, axis);
+    return expr_reads(condition) && stage_uses_reduction(stage, condition) && expr_uses_var(condition, axis);
 }
 
 /* Whether conditions read from memory choose other terms for each value of the axis. */

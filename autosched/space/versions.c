@@ -27,18 +27,11 @@ static bool is_plain(const Expr *read) {
     return true;
 }
 
-static bool uses_reductions(const Stage *stage, const Expr *read) {
-    for (int r = 0; r < stage->reduction_count; r++)
-        if (expr_uses_var(read, stage->reductions[r]))
-            return true;
-    return false;
-}
-
 static void note_single_read(SingleSearch *search, const Expr *e) {
     const Stage *stage = search->stage;
     search->other |= expr_uses_var(e, search->axis);
-    bool once =
-        e->tensor->role == ROLE_INPUT && is_plain(e) && !expr_uses_var(e, search->axis) && uses_reductions(stage, e);
+    bool once = e->tensor->role == ROLE_INPUT && is_plain(e) && !expr_uses_var(e, search->axis) &&
+                stage_uses_reduction(stage, e);
     int others = 0;
     for (int a = 0; a < stage->axis_count && once; a++)
         if (stage->axes[a] != search->axis && axis_extent(stage->axes[a]) != 1) {

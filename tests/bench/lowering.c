@@ -5,8 +5,7 @@
  * median and the least time of many runs, in microseconds of this process's processor time.
  */
 #include "lower/kernel/kernel.h"
-#include "sema/sema.h"
-#include "stdlib/stdlib.h"
+#include "reading.h"
 #include "times.h"
 
 #include <stdlib.h>
@@ -62,25 +61,13 @@ static void report(const Unit *unit, const Target *target) {
     }
 }
 
-static uint32_t find_embedded(void *context, Sources *sources, const char *name) {
-    const StdlibFile *file = stdlib_find(name);
-    return file == NULL ? 0 : (uint32_t)source_add(sources, file->name, file->text, file->length, true);
-}
-
 int main(int argc, char **argv) {
     Arena *arena = arena_new();
-    Sources sources = {.arena = arena};
-    int file = argc == 2 ? source_read(&sources, argv[1]) : 0;
-    if (file == 0) {
+    Module *module = argc == 2 ? read_module(arena, argv[1], NULL) : NULL;
+    if (module == NULL) {
         fprintf(stderr, "usage: lowering FILE.tensor\n");
         return 2;
     }
-    Diagnostics *diagnostics = diag_new(arena, &sources, (DiagOptions){.no_warnings = true});
-    AstFile *tree = parse_file(arena, &sources, (uint32_t)file, diagnostics);
-    SemaOptions options = {.find_embedded = find_embedded};
-    Module *module = sema_check(arena, &sources, tree, &options, diagnostics);
-    if (diag_finish(diagnostics) > 0)
-        return 1;
     printf("%-16s %4s %21s %23s\n", "microseconds", "", "nest median   least", "all median    least");
     for (int i = 0; i < module->units.count; i++)
         report(&module->units.items[i], target_find("x86-64-v4"));

@@ -10,8 +10,7 @@
 #include "autosched/model/profile.h"
 #include "autosched/records/records.h"
 #include "backends/backends.h"
-#include "sema/sema.h"
-#include "stdlib/stdlib.h"
+#include "reading.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -28,24 +27,6 @@ typedef struct Ranking {
     int count;
     Known *known; /* fastest first */
 } Ranking;
-
-static uint32_t find_embedded(void *context, Sources *sources, const char *name) {
-    const StdlibFile *file = stdlib_find(name);
-    return file == NULL ? 0 : (uint32_t)source_add(sources, file->name, file->text, file->length, true);
-}
-
-static Module *check_file(Arena *arena, const char *path, const char *folder) {
-    Sources *sources = ARENA_NEW(arena, Sources);
-    sources->arena = arena;
-    int file = source_read(sources, path);
-    if (file == 0)
-        return NULL;
-    Diagnostics *diagnostics = diag_new(arena, sources, (DiagOptions){.no_warnings = true});
-    AstFile *tree = parse_file(arena, sources, (uint32_t)file, diagnostics);
-    SemaOptions options = {.find_embedded = find_embedded, .path_count = 1, .paths = &folder};
-    Module *module = sema_check(arena, sources, tree, &options, diagnostics);
-    return diag_finish(diagnostics) > 0 ? NULL : module;
-}
 
 static Ranking known_schedules(Arena *arena, Database *database, const Program *program, const Target *target) {
     const Task *task = task_new(arena, program, NULL);
@@ -122,7 +103,7 @@ int main(int argc, char **argv) {
     const Target *target = target_make(arena, "host", 1);
     double sum = 0;
     for (int i = at + 2; i < argc; i++) {
-        Module *module = check_file(arena, argv[i], argv[at + 1]);
+        Module *module = read_module(arena, argv[i], argv[at + 1]);
         if (!module)
             return 1;
         for (int u = 0; u < module->units.count; u++) {

@@ -5,8 +5,7 @@
  */
 #include "autosched/model/model.h"
 #include "autosched/search/policies.h"
-#include "sema/sema.h"
-#include "stdlib/stdlib.h"
+#include "reading.h"
 #include "times.h"
 
 #include <stdlib.h>
@@ -94,25 +93,13 @@ static void report(const Program *program, const Target *target) {
     arena_free(arena);
 }
 
-static uint32_t find_embedded(void *context, Sources *sources, const char *name) {
-    const StdlibFile *file = stdlib_find(name);
-    return file == NULL ? 0 : (uint32_t)source_add(sources, file->name, file->text, file->length, true);
-}
-
 int main(int argc, char **argv) {
     Arena *arena = arena_new();
-    Sources sources = {.arena = arena};
-    int file = argc >= 2 ? source_read(&sources, argv[1]) : 0;
-    if (file == 0) {
+    Module *module = argc >= 2 ? read_module(arena, argv[1], NULL) : NULL;
+    if (module == NULL) {
         fprintf(stderr, "usage: proposals FILE.tensor [EXPORT]\n");
         return 2;
     }
-    Diagnostics *diagnostics = diag_new(arena, &sources, (DiagOptions){.no_warnings = true});
-    AstFile *tree = parse_file(arena, &sources, (uint32_t)file, diagnostics);
-    SemaOptions options = {.find_embedded = find_embedded};
-    Module *module = sema_check(arena, &sources, tree, &options, diagnostics);
-    if (diag_finish(diagnostics) > 0)
-        return 1;
     printf("%-24s %3s %5s %8s %8s %8s %8s %8s %8s\n", "microseconds", "grp", "genes", "proposal", "change", "nest",
            "features", "refused", "sketches");
     for (int i = 0; i < module->units.count; i++)

@@ -6,16 +6,6 @@
 
 #include <stdlib.h>
 
-static Database *open_database(Arena *arena) {
-    const char *why;
-    Database *database = database_open(arena, ":memory:", &why, NULL);
-    if (!database) {
-        diag_line("%s", why);
-        exit(1);
-    }
-    return database;
-}
-
 static TuneOptions options_for(int trials) {
     return (TuneOptions){.trials = trials, .search = "anneal", .cost_model = "static", .seed = 7, .threads = 2};
 }
@@ -25,20 +15,11 @@ static int count_records(Arena *arena, Database *database, const Program *progra
     return database_find(arena, database, task_hash(arena, program), database_target(target), 2, &records);
 }
 
-static int count_failures(Arena *arena, Database *database, const Program *program, const Target *target) {
-    Record *records;
-    int failures = 0;
-    int count = database_find(arena, database, task_hash(arena, program), database_target(target), 2, &records);
-    for (int r = 0; r < count; r++)
-        failures += records[r].outcome != OUTCOME_OK;
-    return failures;
-}
-
 /* A time that other processes disturbed is measured again, then given up, and never recorded. */
 static void test_disturbed(Arena *arena, const Program *program, const Target *target) {
     for (int always = 0; always < 2; always++) {
         Simulated simulated;
-        Database *database = open_database(arena);
+        Database *database = database_for_test(arena, ":memory:");
         TuneOptions options = options_for(12);
         simulated_open(&simulated, arena, program, target);
         simulated.disturbed = always ? -1 : 1;
@@ -62,7 +43,7 @@ static void test_disturbed(Arena *arena, const Program *program, const Target *t
 /* The records of 49 trials of a random search, the fastest first. */
 static int records_of(Arena *arena, const Program *program, const Target *target, Simulated *simulated,
                       const char *name, Record **records) {
-    Database *database = open_database(arena);
+    Database *database = database_for_test(arena, ":memory:");
     TuneOptions options = options_for(49);
     options.search = "random";
     tune(arena, program, target, NULL, &simulated->toolchain, database, &options);

@@ -168,3 +168,22 @@ void simulated_open(Simulated *simulated, Arena *arena, const Program *program, 
 void simulated_close(Simulated *simulated) {
     free(simulated->seen.slots);
 }
+
+Database *database_for_test(Arena *arena, const char *path) {
+    const char *why;
+    Database *database = database_open(arena, path, &why, NULL);
+    if (!database) {
+        fprintf(stderr, "%s\n", why);
+        exit(1);
+    }
+    return database;
+}
+
+int count_failures(Arena *arena, Database *database, const Program *program, const Target *target) {
+    Record *records;
+    int failures = 0;
+    int count = database_find(arena, database, task_hash(arena, program), database_target(target), 2, &records);
+    for (int r = 0; r < count; r++)
+        failures += records[r].outcome != OUTCOME_OK;
+    return failures;
+}

@@ -49,4 +49,9 @@ void simulated_close(Simulated *simulated);
 /* Seconds of a schedule by the formula; HUGE_VAL when it is not legal. */
 double simulated_seconds(Simulated *simulated, const Schedule *schedule);
 
+/* Ends the test where there is none. */
+Database *database_for_test(Arena *arena, const char *path);
+/* Records of the program that are no times. */
+int count_failures(Arena *arena, Database *database, const Program *program, const Target *target);
+
 #endif

@@ -19,13 +19,7 @@ static Target wide_target(void) {
 }
 
 static Database *open_database(Arena *arena, const char *name) {
-    const char *why;
-    Database *database = database_open(arena, arena_printf(arena, "%s/%s", folder, name), &why, NULL);
-    if (!database) {
-        diag_line("%s", why);
-        exit(1);
-    }
-    return database;
+    return database_for_test(arena, arena_printf(arena, "%s/%s", folder, name));
 }
 
 static TuneOptions options_for(int trials) {
@@ -289,15 +283,6 @@ static void test_slow_builds(Arena *arena, const Program *program, const Target 
     ok(builds_in_batches(arena, program, target, 4) || builds_in_batches(arena, program, target, 16) ||
            builds_in_batches(arena, program, target, 64),
        "a short budget is for several batches");
-}
-
-static int count_failures(Arena *arena, Database *database, const Program *program, const Target *target) {
-    Record *records;
-    int failures = 0;
-    int count = database_find(arena, database, task_hash(arena, program), database_target(target), 2, &records);
-    for (int r = 0; r < count; r++)
-        failures += records[r].outcome != OUTCOME_OK;
-    return failures;
 }
 
 /* What the machine's load makes fail is tried again, is not remembered, and lets nothing be called better. */

@@ -66,13 +66,7 @@ static int measured_by(const Lender *lender) {
 }
 
 static Database *open_database(Arena *arena, const char *name) {
-    const char *why;
-    Database *database = database_open(arena, arena_printf(arena, "%s/%s", folder, name), &why, NULL);
-    if (!database) {
-        diag_line("%s", why);
-        exit(1);
-    }
-    return database;
+    return database_for_test(arena, arena_printf(arena, "%s/%s", folder, name));
 }
 
 static int records_of(Arena *arena, Database *database, const Program *program, const Target *target) {
