@@ -42,14 +42,16 @@ static const Schedule *fill_holes(Compilation *c, const Unit *unit, const Target
                                   NestError *error) {
     if (!schedule_hole_count(user))
         return user;
-    if (!nest_offers(c->arena, unit->program, user, target, error))
+    HoleTree *tree = hole_tree_new(c->arena, unit->program, user, target);
+    if (tree && !hole_tree_check(tree, error))
         return NULL;
     for (Effort effort = EFFORT_FIXED; effort <= EFFORT_MODEL; effort++) {
         const Schedule *filled = autosched_default(c->arena, unit->program, target, user, effort, c->options->seed);
         if (filled && filled->count)
             return filled;
     }
-    autosched_explain(c->arena, unit->program, target, user, error);
+    if (!tree || !hole_tree_is_empty(tree, error))
+        autosched_explain(c->arena, unit->program, target, user, error);
     return NULL;
 }
 

@@ -75,12 +75,16 @@ void schedule_print(Text *text, const Schedule *schedule);
 void schedule_print_statements(Text *text, const Schedule *schedule);
 int schedule_hole_count(const Schedule *schedule);                    /* those of one name are one */
 int schedule_hole_number(const Schedule *schedule, const char *name); /* of a named hole; -1: there is none */
+/* Of a hole that is an argument of one of its statements, and the first of its name. */
+int schedule_hole_place(const Schedule *schedule, const PrimArg *hole);
 /* The hole that a hole shares its choices with: the first of its name. */
 const PrimArg *schedule_hole_first(const Schedule *schedule, const PrimArg *hole);
 /* Whether an argument is a hole that stands for a loop, a place or an order. Its choice is a number in its list. */
 bool prim_argument_names(const Prim *prim, int index);
 bool schedule_names_holes(const Schedule *schedule); /* it has such holes */
-int64_t *schedule_first_choices(Arena *arena, const Schedule *schedule); /* of each hole; of one without a list: 1 */
+/* Choices of all holes to look at a schedule with: the first of each list of names, and one of several sizes. */
+enum { SIZE_SAMPLES = 3 };
+int64_t *schedule_sample(Arena *arena, const Schedule *schedule, int number);
 /* Whether a hole is filled from a list of names, which must be there. */
 bool hole_has_names(const Schedule *schedule, const PrimArg *hole);
 /* Fills these holes alone. Constraints stay. */
@@ -90,6 +94,7 @@ bool constraint_holds(const Schedule *schedule, const Prim *require, const int64
 int schedule_broken(const Schedule *schedule, const int64_t *choices); /* the first that does not; count: all do */
 /* The schedule with every hole filled: hole h gets choices[h]. Its constraints are left out. Shares what it can. */
 Schedule *schedule_fill(Arena *arena, const Schedule *schedule, const int64_t *choices);
+void argument_print(Text *text, const PrimArg *argument);
 void constraint_print(Text *text, const PrimArg *argument);
 void rule_print(Text *text, const Rule *rule);
 /* The predicate of a name in a rule's conditions, with its number in brackets, if it has one; -1: none. */

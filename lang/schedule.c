@@ -122,6 +122,10 @@ static void print_argument(Text *text, const PrimArg *argument) {
     }
 }
 
+void argument_print(Text *text, const PrimArg *argument) {
+    print_argument(text, argument);
+}
+
 /* An operation of a constraint, in parentheses where it binds less tightly than what it is an operand of. */
 static void print_operation(Text *text, const PrimArg *argument, int around) {
     static const struct {
@@ -291,6 +295,20 @@ int schedule_hole_number(const Schedule *schedule, const char *name) {
     return search_holes(&search) ? search.count : -1;
 }
 
+int schedule_hole_place(const Schedule *schedule, const PrimArg *hole) {
+    Schedule before = *schedule;
+    int argument = 0, prim = 0;
+    while (hole < schedule->prims[prim].args || hole >= schedule->prims[prim].args + schedule->prims[prim].arg_count)
+        prim++;
+    before.count = prim;
+    HoleSearch search = {.schedule = &before};
+    search_holes(&search);
+    search.schedule = schedule;
+    for (; &schedule->prims[prim].args[argument] != hole; argument++)
+        count_until(&search, &schedule->prims[prim].args[argument]);
+    return search.count;
+}
+
 /* --- constraints --- */
 
 typedef struct Constraint {
@@ -430,26 +448,31 @@ Schedule *schedule_fill_names(Arena *arena, const Schedule *schedule, const int6
     return fill(arena, schedule, choices, true);
 }
 
-typedef struct FirstChoices {
+typedef struct Sample {
     const Schedule *schedule;
     int64_t *choices;
-    int count;
-} FirstChoices;
+    int number, count;
+} Sample;
 
-static void first_choices(FirstChoices *first, const PrimArg *argument) {
-    bool hole = argument->kind == ARG_HOLE;
-    if (hole && first_of_name(first->schedule, argument))
-        first->choices[first->count++] = !argument->count                       ? 1
-                                         : argument->items[0].kind == ARG_INT ? argument->items[0].value
-                                                                              : 0;
-    for (int i = 0; !hole && i < argument->count; i++)
-        first_choices(first, &argument->items[i]);
+static int64_t sample_of(const PrimArg *hole, int number) {
+    static const int64_t sizes[SIZE_SAMPLES] = {1, 4, 16};
+    if (!hole->count)
+        return sizes[number];
+    return hole->items[0].kind == ARG_INT ? hole->items[number * (hole->count - 1) / (SIZE_SAMPLES - 1)].value : 0;
 }
 
-int64_t *schedule_first_choices(Arena *arena, const Schedule *schedule) {
-    FirstChoices first = {schedule, ARENA_ARRAY(arena, int64_t, schedule_hole_count(schedule) + 1), 0};
+static void sample_holes(Sample *sample, const PrimArg *argument) {
+    bool hole = argument->kind == ARG_HOLE;
+    if (hole && first_of_name(sample->schedule, argument))
+        sample->choices[sample->count++] = sample_of(argument, sample->number);
+    for (int i = 0; !hole && i < argument->count; i++)
+        sample_holes(sample, &argument->items[i]);
+}
+
+int64_t *schedule_sample(Arena *arena, const Schedule *schedule, int number) {
+    Sample sample = {schedule, ARENA_ARRAY(arena, int64_t, schedule_hole_count(schedule) + 1), number, 0};
     for (int i = 0; i < schedule->count; i++)
         for (int a = 0; a < schedule->prims[i].arg_count; a++)
-            first_choices(&first, &schedule->prims[i].args[a]);
-    return first.choices;
+            sample_holes(&sample, &schedule->prims[i].args[a]);
+    return sample.choices;
 }

@@ -417,7 +417,7 @@ void autosched_explain(Arena *arena, const Program *program, const Target *targe
     const Group *group = space->groups.items[0];
     for (int h = 0; h < group->genes.count; h++)
         choices[h] = group->genes.items[h].values[group->genes.items[h].start];
-    const Schedule *named = schedule_fill_names(arena, space->user, choices);
+    const Schedule *named = space->holes ? hole_tree_fill(arena, space->holes, choices) : space->user;
     int numbers = 0;
     for (int h = 0; h < group->genes.count; h++)
         if (!group->genes.items[h].structural)

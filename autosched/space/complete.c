@@ -110,7 +110,7 @@ static void open_stage(Space *space, Group *group, const NestStage *stage, OpenS
     if (sums && across)
         add_gene(space, group, open, SUMS, 1);
     bool placed = stage->parent && stage->home == stage->parent && stage->depth > 1;
-    if ((placed || schedule_names_holes(space->user)) && !stage->in_scan)
+    if ((placed || space->holes) && !stage->in_scan)
         add_gene(space, group, open, WINDOW, 0);
     if (!stage->parent && space->target->threads != 1 && across && !has_threads(stage)) {
         double work = group_work(group);

@@ -31,8 +31,12 @@ void tile_group_new(Space *space, Group *group,
  * product: one that is computed from the block's rows, or NULL. */
 void row_group_new(Space *space, Group *group, int depth, const Stage *anchor, const Stage *product);
 void user_group_new(Space *space, Group *group, const Schedule *user);
-/* Adds a gene for each hole of the schedule, in their order; returns the first. */
-int group_add_holes(Space *space, Group *group, const Schedule *schedule, const char *prefix);
+/* Adds a gene for each hole of the schedule, in their order; returns the first. tree: of those for names; or NULL. */
+int group_add_holes(Space *space, Group *group, const Schedule *schedule, const HoleTree *tree);
+/* Adds the statements with the choices of these genes, from the first on (choices: their values, which become those
+ * that they stand for). */
+void sketch_add_filled(Space *space, Group *group, const Schedule *schedule, HoleTree *tree, int first,
+                       int64_t *choices, Sketch *sketch);
 /* rule.c: the rules of the program that hold for the roots of groups become further sketches of these. */
 void space_add_rules(Space *space);
 /* The rule that the genes of a group choose; NULL: none. */

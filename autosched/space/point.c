@@ -273,13 +273,23 @@ void group_cross(Space *space, int number, Random *random, const int *a, const i
 
 /* --- comparing --- */
 
+/* What a choice of a gene stands for: that of a hole for names may stand for another one. */
+static int64_t standing_choice(const Group *group, const Sketch *sketch, int gene, int choice) {
+    int hole = gene - sketch->stands_first;
+    bool named = group->genes.items[gene].structural && hole >= 0 && hole < sketch->stands_count;
+    return named ? sketch->stands[hole] : choice;
+}
+
 static uint64_t mix_group(Space *space, int number, const int *point, uint64_t hash) {
     Group *group = space->groups.items[number];
     if (group->apart && !group_is_used(space, group, point) && !group->skipped)
         return hash_mix(hash);
     const Sketch *sketch = group_sketch(space, group, point + group->first_gene);
     for (int i = 0; i < group->genes.count; i++)
-        hash = hash_mix(hash + 0x9e37u + (uint64_t)(sketch->active[i] ? point[group->first_gene + i] + 1 : 0));
+        hash = hash_mix(hash + 0x9e37u +
+                        (uint64_t)(sketch->active[i]
+                                       ? standing_choice(group, sketch, i, point[group->first_gene + i]) + 1
+                                       : 0));
     return hash;
 }
 
@@ -347,7 +357,7 @@ Schedule *point_schedule(Arena *arena, Space *space, const int *point) {
     if (!point_statements(arena, space, point, -1, space->common.count, &schedule, &choices))
         return NULL;
     Schedule *filled = schedule_fill(arena, &schedule, choices);
-    if (space->user && space->groups.count == 1 && !schedule_names_holes(space->user))
+    if (space->user && space->groups.count == 1 && !space->holes)
         return filled;
     Schedule *tidy = schedule_tidy(arena, filled);
     const Nest *nest = nest_build(arena, space->program, tidy, NULL, space->target, NULL);

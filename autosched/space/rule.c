@@ -14,7 +14,8 @@ enum { CHOICE_TRIES = 60 };
 
 typedef struct RuleSketch {
     const Rule *rule;
-    const Schedule *schedule; /* in names of the program; its holes have lists */
+    const Schedule *schedule; /* in names of the program */
+    HoleTree *tree;           /* of its holes for names; or NULL */
     int first, holes;         /* its genes */
 } RuleSketch;
 
@@ -236,19 +237,14 @@ static Schedule *program_schedule(Space *space, const Group *group, const Rule *
 
 /* --- sketches --- */
 
-static void add_statements(Space *space, const Group *group, const RuleSketch *rule, const int *genes, Sketch *sketch) {
+static void add_statements(Space *space, Group *group, const RuleSketch *rule, const int *genes, Sketch *sketch) {
     int64_t *choices = ARENA_ARRAY(space->arena, int64_t, rule->holes + 1);
     for (int h = 0; h < rule->holes; h++) {
         const Gene *gene = &group->genes.items[rule->first + h];
         choices[h] = gene->values[genes[rule->first + h]];
         sketch->active[rule->first + h] = true;
     }
-    const Schedule *named = schedule_fill_names(space->arena, rule->schedule, choices);
-    for (int p = 0; p < named->count; p++)
-        list_push(space->arena, &sketch->prims, named->prims[p]);
-    for (int h = 0; h < rule->holes; h++)
-        if (!group->genes.items[rule->first + h].structural)
-            arg_gene(space, sketch, rule->first + h, 0);
+    sketch_add_filled(space, group, rule->schedule, rule->tree, rule->first, choices, sketch);
 }
 
 static bool ruled_emit(Space *space, Group *group, const int *genes, Sketch *sketch) {
@@ -292,10 +288,9 @@ static void note_misfit(Space *space, const Group *group, const Rule *rule) {
 
 static void add_rule(Space *space, Group *group, const Rule *rule) {
     RuleSketch sketch = {.rule = rule, .schedule = program_schedule(space, group, rule), .first = group->genes.count};
-    if (sketch.schedule && schedule_names_holes(sketch.schedule))
-        sketch.schedule = nest_offers(space->arena, group_program(space, group), sketch.schedule, space->target, NULL);
     if (sketch.schedule) {
-        group_add_holes(space, group, sketch.schedule, "");
+        sketch.tree = hole_tree_new(space->arena, group_program(space, group), sketch.schedule, space->target);
+        group_add_holes(space, group, sketch.schedule, sketch.tree);
         sketch.holes = group->genes.count - sketch.first;
     }
     if (sketch.schedule && find_legal(space, group, &sketch)) {

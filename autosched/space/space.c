@@ -114,9 +114,10 @@ static void add_user_group(Space *space) {
 
 static Space *space_begin(Arena *arena, const Program *program, const Target *target, const Schedule *user) {
     Space *space = ARENA_NEW(arena, Space);
-    if (user && schedule_names_holes(user))
-        user = nest_offers(arena, program, user, target, NULL);
-    *space = (Space){.arena = arena, .program = program, .target = target, .user = user};
+    HoleTree *holes = user ? hole_tree_new(arena, program, user, target) : NULL;
+    if (holes)
+        user = hole_tree_schedule(holes);
+    *space = (Space){.arena = arena, .program = program, .target = target, .user = user, .holes = holes};
     return space;
 }
 

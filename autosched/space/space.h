@@ -39,6 +39,8 @@ typedef struct Sketch {
     Schedule schedule; /* the group's statements; holes in order */
     LIST(HoleSource) holes;
     bool *active; /* [gene count of the group] */
+    int64_t *stands; /* of the first genes, holes of a block or a rule: the choice that a choice stands for; or NULL */
+    int stands_first, stands_count;
     bool makes_sense; /* as far as is known; asked: nest_build said so, too (sketch_is_usable) */
     bool asked;
     bool shorter;   /* its vectors have fewer lanes than registers, as some are fetched one by one */
@@ -118,6 +120,7 @@ struct Space {
     const PrimArg *common_last;
     LIST(const char *) names; /* of tensors and indices, sorted; none: not listed yet */
     const Schedule *user;     /* the first group's; or NULL */
+    HoleTree *holes;          /* its holes for names; or NULL */
     Text misfits;             /* rules that are not legal for the roots that they hold for: "RULE for STAGE, ..." */
     bool *held;               /* of each stage: the user's schedule says how it runs, no other group does; or NULL */
 };

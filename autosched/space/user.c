@@ -4,15 +4,15 @@
  * The schedule's constraints (require) hold for every point that is drawn. If the starting point breaks one, the
  * nearest point that breaks none becomes the start; if all break some, one that breaks the latest.
  *
- * `? in {..}` lists its choices. A hole in place of a loop has a list of names (nest_offers): its gene is structural, a
- * number in that list. Another plain `?` is a size: powers of two and the divisors of the program's extents, up to
- * the largest of them. Sizes that the nest refuses are never measured.
+ * `? in {..}` lists its choices. A hole in place of a loop has a list of names, which depends on the holes before
+ * it (hole_tree_fill): its gene is structural, a number in that list. Another plain `?` is a size: powers of two and
+ * the divisors of the program's extents, up to the largest of them. Sizes that the nest refuses are never measured.
  */
 #include "autosched/space/groups.h"
 
 #include <string.h>
 
-enum { SIZE_LIMIT = 1024, START_TRIES = 100000, LEGAL_TRIES = 200 };
+enum { SIZE_LIMIT = 1024, START_TRIES = 100000, NEAR_TRIES = 200, LEGAL_TRIES = 400 };
 
 typedef struct HoleList {
     LIST(const PrimArg *) holes;
@@ -47,18 +47,19 @@ static bool divides_some(const Program *program, int64_t size, int64_t *largest)
     return divides;
 }
 
-/* A gene for a hole of a schedule. */
-static void add_hole(Space *space, Group *group, const Schedule *schedule, const PrimArg *hole, const char *name) {
+/* A gene for a hole of a schedule; names: how many choices it has, if it stands for names; otherwise 0. */
+static void add_hole(Space *space, Group *group, const PrimArg *hole, const char *name, int names) {
     LIST(int64_t) values = {0};
     int64_t largest;
-    bool names = hole_has_names(schedule, hole);
-    for (int i = 0; i < hole->count; i++)
-        list_push(space->arena, &values, names ? i : hole->items[i].value);
-    for (int64_t size = 1; hole->count == 0 && size <= SIZE_LIMIT; size++)
+    for (int i = 0; i < names; i++)
+        list_push(space->arena, &values, i);
+    for (int i = 0; !names && i < hole->count; i++)
+        list_push(space->arena, &values, hole->items[i].value);
+    for (int64_t size = 1; !names && hole->count == 0 && size <= SIZE_LIMIT; size++)
         if ((divides_some(space->program, size, &largest) || (size & (size - 1)) == 0) && size <= largest)
             list_push(space->arena, &values, size);
     Gene gene = {.name = name,
-                 .structural = names,
+                 .structural = names > 0,
                  .width = 1,
                  .register_part = -1,
                  .unroll_part = -1};
@@ -70,7 +71,7 @@ static void add_hole(Space *space, Group *group, const Schedule *schedule, const
     group_add_gene(space, group, gene);
 }
 
-int group_add_holes(Space *space, Group *group, const Schedule *schedule, const char *prefix) {
+int group_add_holes(Space *space, Group *group, const Schedule *schedule, const HoleTree *tree) {
     HoleList list = {0};
     int first = group->genes.count;
     for (int p = 0; p < schedule->count; p++)
@@ -79,9 +80,25 @@ int group_add_holes(Space *space, Group *group, const Schedule *schedule, const 
     for (int h = 0; h < list.holes.count; h++) {
         const char *own = list.holes.items[h]->name;
         const char *name = own ? own : arena_printf(space->arena, "hole %d", h + 1);
-        add_hole(space, group, schedule, list.holes.items[h], arena_printf(space->arena, "%s%s", prefix, name));
+        add_hole(space, group, list.holes.items[h], name, tree ? hole_tree_most(tree, h) : 0);
     }
     return first;
+}
+
+void sketch_add_filled(Space *space, Group *group, const Schedule *schedule, HoleTree *tree, int first,
+                       int64_t *choices, Sketch *sketch) {
+    int holes = schedule_hole_count(schedule);
+    if (tree) {
+        schedule = hole_tree_fill(space->arena, tree, choices);
+        sketch->stands = choices;
+        sketch->stands_first = first;
+        sketch->stands_count = holes;
+    }
+    for (int p = 0; p < schedule->count; p++)
+        list_push(space->arena, &sketch->prims, schedule->prims[p]);
+    for (int h = first; h < first + holes; h++)
+        if (!group->genes.items[h].structural)
+            arg_gene(space, sketch, h, 0);
 }
 
 /* genes: NULL: the starting point's. */
@@ -95,14 +112,7 @@ static int64_t *hole_choices(Space *space, const Group *group, const int *genes)
 }
 
 static bool user_emit(Space *space, Group *group, const int *genes, Sketch *sketch) {
-    const Schedule *user = space->user;
-    if (schedule_names_holes(user))
-        user = schedule_fill_names(space->arena, user, hole_choices(space, group, genes));
-    for (int p = 0; p < user->count; p++)
-        list_push(space->arena, &sketch->prims, user->prims[p]);
-    for (int h = 0; h < group->genes.count; h++)
-        if (!group->genes.items[h].structural)
-            arg_gene(space, sketch, h, 0);
+    sketch_add_filled(space, group, space->user, space->holes, 0, hole_choices(space, group, genes), sketch);
     if (group->details)
         complete_sketch(space, group, genes, sketch);
     return true;
@@ -159,20 +169,31 @@ static bool start_is_legal(Space *space, Group *group) {
     return legal;
 }
 
-/* Starts at a point whose nest is legal, if one is near: what the block leaves open is seen there. */
+/* The next point to look at: the neighbours of the start first, then any. False: all were looked at. */
+static bool next_try(const Group *group, int tries, const int *first, Random *random, int *genes) {
+    int count = group->genes.count, h = 0;
+    if (tries >= NEAR_TRIES) {
+        for (h = 0; h < count; h++)
+            genes[h] = random_below(random, group->genes.items[h].count);
+        return true;
+    }
+    while (h < count && (genes[h] = (genes[h] + 1) % group->genes.items[h].count) == first[h])
+        h++;
+    return h < count;
+}
+
+/* Starts at a point whose nest is legal, if one is found: what the block leaves open is seen there. */
 static void start_legally(Space *space, Group *group) {
     int count = group->genes.count, first[count + 1], genes[count + 1];
+    Random random = {1};
     for (int h = 0; h < count; h++)
         first[h] = genes[h] = group->genes.items[h].start;
     for (int tries = 0; tries < LEGAL_TRIES; tries++) {
         if (user_allows(space, group, genes) && start_is_legal(space, group))
             return;
-        int h = 0;
-        while (h < count && (genes[h] = (genes[h] + 1) % group->genes.items[h].count) == first[h])
-            h++;
-        if (h == count)
+        if (!next_try(group, tries, first, &random, genes))
             break;
-        for (h = 0; h < count; h++)
+        for (int h = 0; h < count; h++)
             group->genes.items[h].start = genes[h];
     }
     for (int h = 0; h < count; h++)
@@ -203,12 +224,12 @@ void user_group_new(Space *space, Group *group, const Schedule *user) {
     group->prefix = "";
     group->emit = user_emit;
     group->by_user = true;
-    group_add_holes(space, group, user, "");
+    group_add_holes(space, group, user, space->holes);
     find_start(space, group);
+    start_legally(space, group);
     if (!space->held)
         return;
     hold_stages(space, group);
-    start_legally(space, group);
     keep_legal_common(space, group);
     user_group_complete(space, group);
 }

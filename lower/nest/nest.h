@@ -130,10 +130,20 @@ typedef struct NestError {
  * without "r_": k; j_0 for j/16, j_1 for j%16. */
 Nest *nest_build(Arena *arena, const Program *program, const Schedule *schedule, const int64_t *choices,
                  const Target *target, NestError *error);
-/* The schedule with the choices of its holes that stand for loops, places and orders as lists. NULL, with *error (which
- * may be NULL): a list of the source names what is no loop. */
-Schedule *nest_offers(Arena *arena, const Program *program, const Schedule *schedule, const Target *target,
-                      NestError *error);
+/* The holes of a schedule that stand for loops, places and orders: what each may become, where those before it are
+ * filled. NULL: it has none. It keeps what it found out, in the arena. Choices are those of all holes of the schedule. */
+typedef struct HoleTree HoleTree;
+HoleTree *hole_tree_new(Arena *arena, const Program *program, const Schedule *schedule, const Target *target);
+/* The schedule, with lists of what each of these holes may become with some choices before it. */
+const Schedule *hole_tree_schedule(const HoleTree *tree);
+/* How many choices the hole with that number has at most; 0: it stands for a number. */
+int hole_tree_most(const HoleTree *tree, int number);
+/* Fills these holes alone. Constraints stay. A choice becomes the one that it stands for: its remainder. */
+const Schedule *hole_tree_fill(Arena *arena, HoleTree *tree, int64_t *choices);
+/* Whether the source says nothing wrong of its holes: their places, and names in their lists. */
+bool hole_tree_check(HoleTree *tree, NestError *error);
+/* Whether no choice of a hole is legal, whatever those before it become: *error says why. */
+bool hole_tree_is_empty(HoleTree *tree, NestError *error);
 void nest_print(Text *text, const Nest *nest);
 /* A loop that the schedule unrolls or vectorizes but that is still a loop in the kernel. */
 typedef struct Rolled {

@@ -1,25 +1,24 @@
-/* offers.c - what the holes of a schedule that stand for loops, places and orders may become, as lists of choices.
+/* offers.c - what a hole of a schedule that stands for a loop, a place or an order may become, as a list of choices.
  *
- * A hole is looked at where it stands: in the nest of the statements before it, their holes filled with their first
- * choices. Choices that are legal there are offered; if none is, because a later statement has to come first, all.
+ * A hole is looked at where it stands: in the nest of the statements before it, in which no hole for names is left.
+ * Choices that are legal there with one of a few sizes are offered, and those after which the nest is not legal yet
+ * where statements follow that may mend it; if there are none, all. Of a list of the source, those that are loops there.
  */
 #include "lower/nest/state.h"
 
 #include <string.h>
 
-enum { ORDERED_LOOPS = 4, OFFERS_MOST = 64 };
+enum { ORDERED_LOOPS = 4, OFFERS_MOST = 64, REASONS_MOST = 4 };
 
 typedef LIST(PrimArg) Items;
 
 typedef struct Offering {
-    Arena *arena;
+    Arena *arena, *scratch; /* of what is offered, and of what is tried */
     const Program *program;
     const Target *target;
-    Schedule *schedule;     /* a copy: holes get their lists */
+    const Schedule *schedule;
     int prim;               /* the statement of the hole */
     const NestState *state; /* before it */
-    NestError *error;       /* or NULL */
-    bool wrong;             /* a list of the source names what is no loop: *error says what */
 } Offering;
 
 static PrimArg name_item(const char *name) {
@@ -32,17 +31,19 @@ static const char *leaf_path(Arena *arena, const StageState *stage, int leaf) {
 
 /* --- the nest before a statement --- */
 
-/* The statements before the hole's, and that one with a choice in place of the hole (NULL: without it). */
-static NestState *state_with(Offering *offering, const PrimArg *hole, const PrimArg *choice, bool checked,
+/* The statements before the hole's, and that one with a choice in place of the hole (NULL: without it). sample: of the
+ * sizes. */
+static NestState *state_with(Offering *offering, const PrimArg *hole, const PrimArg *choice, int sample,
                              Refusal *refusal) {
     Schedule copy = *offering->schedule;
+    Arena *arena = offering->scratch;
     copy.count = offering->prim;
-    copy.prims = ARENA_ARRAY(offering->arena, Prim, copy.count + 1);
+    copy.prims = ARENA_ARRAY(arena, Prim, copy.count + 1);
     for (int p = 0; p <= offering->prim; p++)
         copy.prims[p] = offering->schedule->prims[p];
     if (choice != NULL) {
         Prim *prim = &copy.prims[copy.count++];
-        PrimArg *args = ARENA_ARRAY(offering->arena, PrimArg, prim->arg_count);
+        PrimArg *args = ARENA_ARRAY(arena, PrimArg, prim->arg_count);
         for (int a = 0; a < prim->arg_count; a++) {
             args[a] = prim->args[a];
             if (&prim->args[a] == hole) {
@@ -52,12 +53,12 @@ static NestState *state_with(Offering *offering, const PrimArg *hole, const Prim
         }
         prim->args = args;
     }
-    const Schedule *filled = schedule_fill(offering->arena, &copy, schedule_first_choices(offering->arena, &copy));
-    return build_prefix(offering->arena, offering->program, filled, filled->count, NULL, offering->target, checked,
+    const Schedule *filled = schedule_fill(arena, &copy, schedule_sample(arena, &copy, sample));
+    return build_prefix(arena, offering->program, filled, filled->count, NULL, offering->target, choice != NULL,
                         refusal);
 }
 
-/* --- lists --- */
+/* --- candidates --- */
 
 static void offer_loops(Offering *offering, const char *except, Items *items) {
     for (int s = 0; s < offering->state->stages.count; s++) {
@@ -158,48 +159,38 @@ static void offer_all(Offering *offering, const Prim *prim, Items *items) {
         list_push(offering->arena, items, name_item("inline"));
 }
 
-static void keep_legal(Offering *offering, const PrimArg *hole, Items *items) {
-    Items legal = {0};
-    for (int i = 0; i < items->count && legal.count < OFFERS_MOST; i++) {
-        Refusal ignored = {0};
-        if (state_with(offering, hole, &items->items[i], true, &ignored) != NULL)
-            list_push(offering->arena, &legal, items->items[i]);
-    }
-    if (legal.count > 0)
-        *items = legal;
-}
+/* --- what is legal --- */
 
-/* --- lists of the source --- */
+/* OPEN: the statement is legal, the nest after it is not yet: a later statement may mend it. */
+typedef enum Verdict { REFUSED, OPEN, LEGAL } Verdict;
+
+/* Of a choice, with the best of some sizes; *refusal says what is wrong with the first ones. */
+static Verdict judge(Offering *offering, const PrimArg *hole, const PrimArg *choice, Refusal *refusal) {
+    Verdict verdict = REFUSED;
+    for (int sample = 0; sample < SIZE_SAMPLES && verdict != LEGAL; sample++) {
+        Refusal later = {0}, *own = sample == 0 ? refusal : &later;
+        if (state_with(offering, hole, choice, sample, own) != NULL)
+            verdict = LEGAL;
+        else if (own->prim < 0)
+            verdict = OPEN;
+    }
+    return verdict;
+}
 
 static bool is_place_word(const Prim *prim, const char *name) {
     return (prim->op == PRIM_COMPUTE_AT && strcmp(name, "inline") == 0) ||
            ((prim->op == PRIM_COMPUTE_AT || prim->op == PRIM_STORE_AT) && strcmp(name, "root") == 0);
 }
 
-static void check_item(Offering *offering, const PrimArg *item) {
+/* Whether what the item names is a loop where the hole stands; if not, *refusal says why. */
+static bool is_loop(Offering *offering, const PrimArg *item, Refusal *refusal) {
     const Prim *prim = &offering->schedule->prims[offering->prim];
     NestState *state = (NestState *)offering->state;
     for (int i = 0; item->kind == ARG_LIST && i < item->count; i++)
-        check_item(offering, &item->items[i]);
-    if (offering->wrong || item->kind != ARG_NAME || is_place_word(prim, item->name))
-        return;
-    Refusal refusal = {.wanted = true};
-    state->refusal = &refusal;
-    if (argument_loop(state, prim, item) != NULL)
-        return;
-    offering->wrong = offering->error != NULL;
-    Text nest = {.arena = offering->arena};
-    text_add(&nest, "%s", "");
-    nest_print(&nest, &state->nest);
-    if (offering->error != NULL)
-        *offering->error =
-            (NestError){.prim = offering->prim, .loc = item->loc, .rule = refusal.rule, .nest = nest.text};
-}
-
-/* --- the whole --- */
-
-static bool is_first_of_name(const Offering *offering, const PrimArg *hole) {
-    return schedule_hole_first(offering->schedule, hole) == hole;
+        if (!is_loop(offering, &item->items[i], refusal))
+            return false;
+    state->refusal = refusal;
+    return item->kind != ARG_NAME || is_place_word(prim, item->name) || argument_loop(state, prim, item) != NULL;
 }
 
 /* A hole of reorder may stand for several loops: it is the last argument. */
@@ -207,67 +198,138 @@ static bool stands_last(const Prim *prim, const PrimArg *hole) {
     return prim->op != PRIM_REORDER || hole == &prim->args[positional_count(prim) - 1];
 }
 
-static void refuse_hole(Offering *offering, PrimArg *hole) {
+static Offering offering_of(Arena *arena, Arena *scratch, const HoleQuestion *question) {
     Refusal refusal = {0};
-    NestState *state = state_with(offering, hole, NULL, false, &refusal);
+    Offering offering = {.arena = arena, .scratch = scratch, .program = question->program,
+                         .target = question->target, .schedule = question->schedule, .prim = question->prim};
+    offering.state = state_with(&offering, question->hole, NULL, 0, &refusal);
+    return offering;
+}
+
+static void candidates(Offering *offering, const PrimArg *hole, Items *items) {
+    const Prim *prim = &offering->schedule->prims[offering->prim];
+    Refusal ignored = {0};
+    if (offering->state == NULL || !stands_last(prim, hole))
+        return;
+    if (hole->count == 0)
+        offer_all(offering, prim, items);
+    for (int i = 0; i < hole->count; i++)
+        if (is_loop(offering, &hole->items[i], &ignored))
+            list_push(offering->arena, items, hole->items[i]);
+}
+
+static void add_all(Arena *arena, Items *items, const Items *more) {
+    for (int i = 0; i < more->count && items->count < OFFERS_MOST; i++)
+        list_push(arena, items, more->items[i]);
+}
+
+/* Whether statements that change loops follow. */
+static bool has_next(const HoleQuestion *question) {
+    bool next = false;
+    for (int p = question->prim + 1; p < question->schedule->count; p++)
+        next |= question->schedule->prims[p].op != PRIM_EXACTLY && question->schedule->prims[p].op != PRIM_REQUIRE;
+    return next;
+}
+
+/* The legal choices; where statements follow, then those that are open. */
+Offer nest_offer(Arena *arena, const HoleQuestion *question) {
+    Arena *scratch = arena_new(), *trial = arena_new();
+    Offering offering = offering_of(arena, scratch, question);
+    Items items = {0}, offered = {0}, open = {0};
+    candidates(&offering, question->hole, &items);
+    offering.scratch = trial;
+    for (int i = 0; i < items.count; i++) {
+        Refusal ignored = {0};
+        arena_reset(trial);
+        Verdict verdict = judge(&offering, question->hole, &items.items[i], &ignored);
+        if (verdict != REFUSED)
+            list_push(arena, verdict == LEGAL ? &offered : &open, items.items[i]);
+    }
+    bool legal = offered.count > 0;
+    if (has_next(question))
+        add_all(arena, &offered, &open);
+    add_all(arena, &offered, offered.count > 0 ? &(Items){0} : &items);
+    if (offered.count == 0) /* no schedule is legal with it */
+        list_push(arena, &offered, name_item("?"));
+    arena_free(trial);
+    arena_free(scratch);
+    return (Offer){offered.count, offered.items, legal};
+}
+
+/* --- what is wrong --- */
+
+static bool blame(Offering *offering, Loc loc, const char *rule, NestError *error) {
     Text nest = {.arena = offering->arena};
     text_add(&nest, "%s", "");
-    if (state != NULL)
-        nest_print(&nest, &state->nest);
-    offering->wrong = offering->error != NULL;
-    if (offering->error != NULL)
-        *offering->error = (NestError){.prim = offering->prim,
-                                       .loc = hole->loc,
-                                       .rule = "a hole of reorder stands for an order of loops: it is the last argument",
-                                       .nest = nest.text};
-    Items items = {0};
-    list_push(offering->arena, &items, name_item("?"));
-    hole->count = items.count;
-    hole->items = items.items;
+    if (offering->state != NULL)
+        nest_print(&nest, &offering->state->nest);
+    *error = (NestError){.prim = offering->prim, .loc = loc, .rule = rule, .nest = nest.text};
+    return false;
 }
 
-static void offer(Offering *offering, PrimArg *hole) {
+bool nest_offer_names_loop(Arena *arena, const HoleQuestion *question, const PrimArg *item, NestError *error) {
+    Refusal refusal = {.wanted = true};
+    Offering offering = offering_of(arena, arena, question);
+    if (offering.state == NULL || is_loop(&offering, item, &refusal))
+        return true;
+    return blame(&offering, item->loc, refusal.rule, error);
+}
+
+bool nest_offer_stands_well(Arena *arena, const HoleQuestion *question, NestError *error) {
+    if (stands_last(&question->schedule->prims[question->prim], question->hole))
+        return true;
+    Offering offering = offering_of(arena, arena, question);
+    return blame(&offering, question->hole->loc,
+                 "a hole of reorder stands for an order of loops: it is the last argument", error);
+}
+
+/* The names of choices that are refused for one reason. */
+typedef struct Reason {
+    const char *rule;
+    Text names;
+} Reason;
+
+typedef struct Reasons {
+    LIST(Reason) reasons;
+} Reasons;
+
+static void add_reason(Arena *arena, Reasons *list, const PrimArg *item, const char *rule) {
+    int at = 0;
+    while (at < list->reasons.count && strcmp(list->reasons.items[at].rule, rule) != 0)
+        at++;
+    if (at == list->reasons.count)
+        list_push(arena, &list->reasons, ((Reason){rule, {.arena = arena}}));
+    Text *names = &list->reasons.items[at].names;
+    text_add(names, names->length > 0 ? ", " : "");
+    argument_print(names, item);
+}
+
+static const char *reasons_text(Arena *arena, const Reasons *list) {
+    Text text = {.arena = arena};
+    int shown = list->reasons.count > REASONS_MOST ? REASONS_MOST : list->reasons.count;
+    text_add(&text, "no choice for this hole is legal");
+    for (int r = 0; r < shown; r++)
+        text_add(&text, "%s %s: %s", r == 0 ? ":" : ";", list->reasons.items[r].names.text,
+                 list->reasons.items[r].rule);
+    if (list->reasons.count > shown)
+        text_add(&text, "; and so on");
+    return text.text;
+}
+
+bool nest_offer_is_empty(Arena *arena, const HoleQuestion *question, NestError *error) {
+    Offering offering = offering_of(arena, arena, question);
     Items items = {0};
-    Refusal refusal = {0};
-    if (!stands_last(&offering->schedule->prims[offering->prim], hole)) {
-        refuse_hole(offering, hole);
-        return;
-    }
-    offering->state = state_with(offering, hole, NULL, false, &refusal);
-    if (offering->state != NULL && hole->count > 0) {
-        for (int i = 0; i < hole->count; i++)
-            check_item(offering, &hole->items[i]);
-        return;
-    }
-    if (hole->count > 0)
-        return;
-    if (offering->state != NULL) {
-        offer_all(offering, &offering->schedule->prims[offering->prim], &items);
-        keep_legal(offering, hole, &items);
+    Reasons reasons = {0};
+    candidates(&offering, question->hole, &items);
+    for (int i = 0; i < items.count && i < OFFERS_MOST; i++) {
+        Refusal refusal = {.wanted = true};
+        Verdict verdict = judge(&offering, question->hole, &items.items[i], &refusal);
+        if (verdict == LEGAL || (verdict == OPEN && has_next(question)))
+            return false;
+        add_reason(arena, &reasons, &items.items[i], refusal.rule);
     }
     if (items.count == 0)
-        list_push(offering->arena, &items, name_item("?"));
-    hole->count = items.count;
-    hole->items = items.items;
-}
-
-Schedule *nest_offers(Arena *arena, const Program *program, const Schedule *schedule, const Target *target,
-                      NestError *error) {
-    Schedule *copy = ARENA_NEW(arena, Schedule);
-    *copy = *schedule;
-    copy->prims = ARENA_ARRAY(arena, Prim, schedule->count + 1);
-    Offering offering = {.arena = arena, .program = program, .target = target, .schedule = copy, .error = error};
-    for (int p = 0; p < schedule->count; p++) {
-        copy->prims[p] = schedule->prims[p];
-        copy->prims[p].args = ARENA_ARRAY(arena, PrimArg, schedule->prims[p].arg_count + 1);
-        for (int a = 0; a < schedule->prims[p].arg_count; a++)
-            copy->prims[p].args[a] = schedule->prims[p].args[a];
-    }
-    for (int p = 0; p < copy->count && !offering.wrong; p++)
-        for (int a = 0; a < copy->prims[p].arg_count && !offering.wrong; a++) {
-            offering.prim = p;
-            if (prim_argument_names(&copy->prims[p], a) && is_first_of_name(&offering, &copy->prims[p].args[a]))
-                offer(&offering, &copy->prims[p].args[a]);
-        }
-    return offering.wrong ? NULL : copy;
+        return false;
+    blame(&offering, question->hole->loc, reasons_text(arena, &reasons), error);
+    return true;
 }

@@ -381,6 +381,29 @@ void find_constants(NestState *state); /* of a nest that is published, but not i
 /* The nest after the first `count` primitives. checked: NULL when it breaks a rule. */
 NestState *build_prefix(Arena *arena, const Program *program, const Schedule *schedule, int count,
                         const int64_t *choices, const Target *target, bool checked, Refusal *refusal);
+
+/* --- nest/offers.c --- */
+
+/* A hole that stands for a loop, a place or an order, in a schedule whose statements before it have no such holes. */
+typedef struct HoleQuestion {
+    const Program *program;
+    const Target *target;
+    const Schedule *schedule;
+    int prim;            /* the statement of the hole */
+    const PrimArg *hole; /* among its arguments */
+} HoleQuestion;
+typedef struct Offer {
+    int count; /* 1 or more */
+    PrimArg *items;
+    bool legal; /* each is, where it stands; otherwise only a later statement may make one legal */
+} Offer;
+Offer nest_offer(Arena *arena, const HoleQuestion *question);
+/* What is wrong, in *error: an item of a list of the source is no loop; a hole does not stand where it may; none of its
+ * choices is legal. */
+bool nest_offer_names_loop(Arena *arena, const HoleQuestion *question, const PrimArg *item, NestError *error);
+bool nest_offer_stands_well(Arena *arena, const HoleQuestion *question, NestError *error);
+bool nest_offer_is_empty(Arena *arena, const HoleQuestion *question, NestError *error);
+
 /* nest/suggest.c: statements like the refused one, into candidates; returns their number. */
 int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limit);
 /* Whether a statement names a stage in the tree of a stage at root: computed in its nest. */

@@ -51,6 +51,28 @@ is "$status" 0 "orders of some loops" || diag_file err
 block m 'io, ii = split(C.i, 4) jo, ji = split(C.j, 16) R = cache_write(C, at=?, scope=register)'
 like "$(cat found)" 'cache_write\(C, at=C\.(j|i)[oi], scope=register\)' "a place with a key" || diag_file err
 
+# --- a hole depends on the holes before it
+block m 'R = cache_write(C, at=? in {C.j, C.i}) unroll(? in {R.j})'
+is "$status $(grep -c 'cache_write(C, at=C.i) unroll(R.j)' found)" "0 1" "a list names a loop that one choice before makes" || diag_file err
+block m 'R = cache_write(C, at=? in {C.j, C.i}) unroll(? in {R.q, R.j})'
+is "$status $(grep -c 'R has no loop q' err)" "1 1" "but each of its names with some choice" || diag_file err
+block m 'a, b = split(? in {C.i, C.j}, 16) reorder(? in {(C.r_k, C.i, C.a, C.b)})'
+is "$status $(grep -c 'split(C.j, 16) reorder(C.r_k, C.i, C.a, C.b)' found)" "0 1" "also in orders" || diag_file err
+block m 'R = cache_write(C, at=? in {C.j, C.i}) reorder(R.r_k, R.j) vectorize(?)'
+is "$status $(grep -cE 'at=C.i\) reorder\(R.r_k, R.j\) vectorize\(R.j\)' found)" "0 1" "a hole without a list has the loops of the choice" || diag_file err
+block m 'io, ii = split(C.i, 4) jo, ji = split(C.j, 16) reorder(io, jo, C.r_k, ii, ji) R = cache_write(C, at=?, scope=register) unroll(R.ii) vectorize(R.ji)'
+is "$status $(grep -c 'cache_write(C, at=C.jo, scope=register)' found)" "0 1" "a place that only later statements make legal" || diag_file err
+
+# --- no choice is legal
+block m 'vectorize(? in {C.r_k})'
+like "$(cat err)" 'no choice for this hole is legal: C.r_k: ' "a hole without a legal choice says why" || diag_file err
+like "$(cat err)" '^file.tensor:8:[0-9]*: error: no choice' "at its place" || diag_file err
+block m 'R = cache_write(C, at=? in {C.j, C.i}) vectorize(? in {R.j})'
+like "$(cat err)" 'no choice for this hole is legal: R.j: ' "nor with another choice before" || diag_file err
+block m 'vectorize(C.i) vectorize(C.j) parallel(C.i) parallel(? in {C.i, C.j, C.r_k})'
+is "$status" 1 "what is refused before a hole is not blamed on it" || diag_file err
+is "$(grep -c 'for this hole' err)" 0 "but on its own statement" || diag_file err
+
 # --- the same at -O1, and when a block is completed
 for level in 1 2; do
     { cat defs.tensor; echo 'schedule b on x86 { yo, yi = split(O.y, ? in {8, 16}) compute_at(bx, ?) }
