@@ -131,7 +131,8 @@ static void copy_totals(const Profile *profile, float *values) {
     double bytes = 0, iterations = 0;
     for (int s = 0; s < profile->stage_count; s++) {
         const StageFacts *stage = &profile->stages[s];
-        if (s == profile->heaviest || stage->accesses[0].in_registers)
+        bool counts = !profile->left_out || !profile->left_out[s];
+        if (s == profile->heaviest || stage->accesses[0].in_registers || !counts)
             continue;
         bytes += stage->accesses[0].temporary ? stage->accesses[0].size : 0;
         iterations += stage->iterations;
@@ -207,6 +208,20 @@ void profile_features(const Profile *profile, const Nest *nest, float *values) {
 
 void features_extract(Arena *arena, const Nest *nest, float *values) {
     profile_features(profile_nest(arena, nest), nest, values);
+}
+
+void features_of_parts(Arena *arena, const Nest *nest, const int *part, int parts, float *values) {
+    const Profile *profile = profile_nest(arena, nest);
+    bool *left_out = ARENA_ARRAY(arena, bool, profile->stage_count + 1);
+    for (int p = 0; p < parts; p++) {
+        for (int s = 0; s < profile->stage_count; s++)
+            left_out[s] = true;
+        for (int n = 0; n < nest->stage_count; n++)
+            for (int s = 0; s < profile->stage_count && part[n] == p; s++)
+                left_out[s] &= profile->stages[s].stage != nest->stages[n];
+        Profile some = profile_of_some(profile, left_out);
+        profile_features(&some, nest, values + (size_t)p * FEATURE_COUNT);
+    }
 }
 
 float features_static_score(const float *values) {

@@ -49,5 +49,8 @@ int feature_count(void);
 const char *feature_name(int feature);
 /* The features of a whole nest; values has feature_count() entries. */
 void features_extract(Arena *arena, const Nest *nest, float *values);
+/* The same of parts of it: stage n of the nest is in part[n] (-1: in none). values: parts * feature_count(). A part has
+ * the estimate and the features that its stages have in the whole. */
+void features_of_parts(Arena *arena, const Nest *nest, const int *part, int parts, float *values);
 
 #endif

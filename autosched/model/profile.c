@@ -707,6 +707,10 @@ static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, d
     stage_accesses(&forms, facts);
 }
 
+static double stage_work(const StageFacts *facts) {
+    return facts->iterations * (facts->operations + 4 * facts->expensive + 0.5);
+}
+
 Profile *profile_nest_at(Arena *arena, const Nest *nest, double typical) {
     Profile *profile = ARENA_NEW(arena, Profile);
     double heaviest = -1;
@@ -716,7 +720,7 @@ Profile *profile_nest_at(Arena *arena, const Nest *nest, double typical) {
             continue;
         StageFacts *facts = &profile->stages[profile->stage_count];
         stage_fill(arena, nest, nest->stages[s], typical, facts);
-        double work = facts->iterations * (facts->operations + 4 * facts->expensive + 0.5);
+        double work = stage_work(facts);
         profile->operations += facts->iterations * facts->operations;
         if (work > heaviest) {
             heaviest = work;
@@ -776,4 +780,20 @@ double access_footprint(const StageFacts *stage, const AccessFacts *access, int 
     if (access->reached[depth] == 0)
         footprints(stage, access, stage->changed, access->reached);
     return access->reached[depth];
+}
+
+Profile profile_of_some(const Profile *profile, const bool *left_out) {
+    Profile some = *profile;
+    double heaviest = -1;
+    some.left_out = left_out;
+    some.operations = 0;
+    for (int s = 0; s < profile->stage_count; s++) {
+        const StageFacts *facts = &profile->stages[s];
+        some.operations += left_out[s] ? 0 : facts->iterations * facts->operations;
+        if (!left_out[s] && stage_work(facts) > heaviest) {
+            heaviest = stage_work(facts);
+            some.heaviest = s;
+        }
+    }
+    return some;
 }

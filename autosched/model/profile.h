@@ -57,11 +57,14 @@ typedef struct Profile {
     StageFacts *stages; /* those that run */
     int heaviest;       /* the stage with the most operations */
     double operations;
+    const bool *left_out; /* [stage_count]: stages whose time does not count; NULL: all count */
 } Profile;
 
 Profile *profile_nest(Arena *arena, const Nest *nest);
 /* The same with each run-time size taken as `typical`. */
 Profile *profile_nest_at(Arena *arena, const Nest *nest, double typical);
+/* The profile of some of the stages, in what all of them leave in memory: those that are not left out. */
+Profile profile_of_some(const Profile *profile, const bool *left_out);
 /* How many loops of the chain, from `first` on, are parts of one fused loop of the nest. */
 int profile_loop_parts(const StageFacts *stage, int first);
 /* How far the loops from a depth on reach along a dimension, from the first to the last place, also past its ends. */

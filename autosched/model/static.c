@@ -503,7 +503,8 @@ static void add_stage(const Profile *profile, const StageFacts *whole, const Tar
 Estimate static_estimate(const Profile *profile, const Target *target) {
     Estimate estimate = {0};
     for (int s = 0; s < profile->stage_count; s++)
-        add_stage(profile, &profile->stages[s], target, &estimate);
+        if (!profile->left_out || !profile->left_out[s])
+            add_stage(profile, &profile->stages[s], target, &estimate);
     return estimate;
 }
 

@@ -66,6 +66,7 @@ struct Search {
     float *features;          /* [measured * feature_count()] */
     int feature_capacity;
     int rounds;
+    int made, refused; /* children of crossing and mutation; those that are not legal */
     void *state; /* what the policy keeps between rounds, in the arena; NULL: nothing yet */
 };
 
@@ -88,6 +89,28 @@ bool search_is_legal(Search *search, const int *point);
 int *search_copy(Search *search, const int *point);
 /* Adds random new legal points, up to wanted in all. Returns the count. */
 int search_fill(Search *search, int wanted, int **points, int count);
+/* Nodes of the graph of a space (crossover.c): what one stage's genes decide, or, for a pipeline in strips, one group's.
+ */
+typedef struct Node {
+    const Group *group;
+    const Stage *stage;
+} Node;
+typedef struct Nodes {
+    LIST(Node) nodes;
+    int *of_gene; /* [genes of a point] */
+} Nodes;
+Nodes *nodes_new(Arena *arena, const Space *space);
+/* The model's score of the statements of each node at a point; -HUGE_VALF: it has none. False: the point is not legal.
+ */
+bool node_scores(Search *search, const Nodes *nodes, const int *point, float *scores);
+/* A point and its nodes' scores. */
+typedef struct Parent {
+    const int *point;
+    const float *scores;
+} Parent;
+/* Takes the genes of each node from the parent whose node has the better score. Those that depend on each other stay
+ * together: all of a pipeline that the parents compute in different ways, all of a group that would not fit. */
+void cross_nodes(Search *search, const Nodes *nodes, Parent a, Parent b, int *child);
 /* Puts up to limit measured points, fastest first, into points; returns their number. */
 int search_fastest(const Search *search, int limit, const int **points);
 

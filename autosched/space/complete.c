@@ -23,9 +23,13 @@ static const struct {
     const char *word;
     int count;
     const int64_t *values;
-} aspects[ASPECT_COUNT] = {[VECTORS] = {"vectors", 4, vector_counts}, [ALONG] = {"sums in lanes", 2, flags},
-                           [ROWS] = {"rows", 6, row_counts},          [SUMS] = {"sums unrolled", 2, flags},
-                           [WINDOW] = {"window", 4, windows},         [THREADS] = {"parallel", 2, flags}};
+    GeneKind kind;
+} aspects[ASPECT_COUNT] = {[VECTORS] = {"vectors", 4, vector_counts, GENE_UNROLL},
+                           [ALONG] = {"sums in lanes", 2, flags, GENE_VECTOR},
+                           [ROWS] = {"rows", 6, row_counts, GENE_TILE},
+                           [SUMS] = {"sums unrolled", 2, flags, GENE_UNROLL},
+                           [WINDOW] = {"window", 4, windows, GENE_PLACE},
+                           [THREADS] = {"parallel", 2, flags, GENE_PARALLEL}};
 
 typedef struct OpenStage {
     const char *name;
@@ -91,7 +95,7 @@ static const char *loop_path(Arena *arena, const NestStage *stage, int loop) {
 /* --- genes --- */
 
 static void add_gene(Space *space, Group *group, OpenStage *open, Aspect aspect, int start) {
-    Gene gene = {.structural = true, .width = 1, .start = start};
+    Gene gene = {.kind = aspects[aspect].kind, .structural = true, .width = 1, .start = start};
     gene.name = arena_printf(space->arena, "%s %s", open->name, aspects[aspect].word);
     gene.count = aspects[aspect].count;
     gene.values = aspects[aspect].values;

@@ -122,13 +122,15 @@ void flat_group_new(Space *space, Group *group) {
         int lanes = stage_lanes(space, inlined_stage(space, group->stages[s]));
         flat->lanes = lanes < flat->lanes ? lanes : flat->lanes;
     }
-    Gene unroll = {.register_part = -1, .unroll_part = 0};
+    Gene unroll = {.kind = GENE_UNROLL, .register_part = -1, .unroll_part = 0};
     unroll.name = arena_printf(space->arena, "%s vectors", group->root->name);
     double work = group_work(group);
     factors_single(space->arena, -1, VECTORS_LIMIT, &unroll);
     flat->unroll = group_add_gene(space, group, unroll);
-    Gene parallel = {
-        .structural = true, .count = 2, .start = work < 0 || work >= space->target->machine->fork_operations};
+    Gene parallel = {.kind = GENE_PARALLEL,
+                     .structural = true,
+                     .count = 2,
+                     .start = work < 0 || work >= space->target->machine->fork_operations};
     parallel.name = arena_printf(space->arena, "%s parallel", group->root->name);
     flat->parallel_gene = group_add_gene(space, group, parallel);
 }

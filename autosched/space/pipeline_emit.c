@@ -79,6 +79,7 @@ static int add_powers(Space *space, Group *group, const char *name, int64_t exte
     for (int64_t value = 1; value <= limit && (value == 1 || extent < 0 || value / 2 < extent); value *= 2)
         list_push(space->arena, &values, value);
     Gene gene = {.name = name,
+                 .kind = GENE_TILE,
                  .width = 1,
                  .values = values.items,
                  .count = values.count,
@@ -90,8 +91,9 @@ static int add_powers(Space *space, Group *group, const char *name, int64_t exte
     return group_add_gene(space, group, gene);
 }
 
-static int add_choice(Space *space, Group *group, const char *name, int count, int start) {
-    return group_add_gene(space, group, (Gene){.name = name, .structural = true, .count = count, .start = start});
+static int add_choice(Space *space, Group *group, GeneKind kind, const char *name, int count, int start) {
+    Gene gene = {.name = name, .kind = kind, .structural = true, .count = count, .start = start};
+    return group_add_gene(space, group, gene);
 }
 
 /* The register tile of a member. Genes of each tile have its number, from 1 on. Rows of a run-time size would pay for
@@ -143,7 +145,7 @@ static void make_places(Space *space, Group *group, const Strips *strips, Member
         start = place == wanted ? member->place_count : start;
         member->places[member->place_count++] = place;
     }
-    member->place_gene = add_choice(space, group, arena_printf(space->arena, "%s place", stage->name),
+    member->place_gene = add_choice(space, group, GENE_PLACE, arena_printf(space->arena, "%s place", stage->name),
                                     member->place_count, start);
 }
 
@@ -394,7 +396,7 @@ void pipeline_group_new(Space *space, Group *group, const Pipeline *pipeline) {
     group->emit = strips_emit;
     group->tile_count = strips->count = pipeline->count;
     strips->members = ARENA_ARRAY(arena, Member, pipeline->count);
-    ENSURE(add_choice(space, group, arena_printf(arena, "%s pipeline", name), 2, 0) == CHOSEN_GENE);
+    ENSURE(add_choice(space, group, GENE_STRUCTURE, arena_printf(arena, "%s pipeline", name), 2, 0) == CHOSEN_GENE);
     for (int m = 0; m < pipeline->count; m++)
         make_member(space, group, group->stages[m], m + 1, &strips->members[m]);
     for (int m = 0; m + 1 < pipeline->count; m++)
@@ -404,11 +406,11 @@ void pipeline_group_new(Space *space, Group *group, const Pipeline *pipeline) {
     strips->strip_gene = root->row < 0 ? -1
                                        : add_powers(space, group, arena_printf(arena, "%s strip", name),
                                                     axis_extent(root->stage->axes[root->row]), STRIP_MOST, START_ROWS, 0);
-    strips->tiled_gene = add_choice(space, group, arena_printf(arena, "%s tiled", name), root->row < 0 ? 1 : 2, 0);
+    strips->tiled_gene = add_choice(space, group, GENE_ORDER, arena_printf(arena, "%s tiled", name), root->row < 0 ? 1 : 2, 0);
     strips->tile_gene = add_powers(space, group, arena_printf(arena, "%s tile", name),
                                    vectors < 0 ? -1 : ceil_divide(vectors, root->lanes), TILE_VECTORS, 16, 0);
     double work = group_work(group);
-    strips->parallel_gene = add_choice(space, group, arena_printf(arena, "%s parallel", name), 2,
+    strips->parallel_gene = add_choice(space, group, GENE_PARALLEL, arena_printf(arena, "%s parallel", name), 2,
                                        work < 0 || work >= space->target->machine->fork_operations);
     strips->strip = space_local_name(space, group, "strip");
     strips->tile = space_local_name(space, group, "tile");

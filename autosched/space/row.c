@@ -281,11 +281,12 @@ static void make_member(Space *space, Group *group, const Stage *stage, int dept
     if (member->fused)
         member->axis = space_local_name(space, group, arena_printf(space->arena, "%s_f", base));
     make_pieces(space, group, base, member);
-    Gene vector = {.name = arena_printf(space->arena, "%s vector", member->loop), .structural = true, .count = 2};
+    Gene vector = {.kind = GENE_VECTOR, .stage = stage, .structural = true, .count = 2};
+    vector.name = arena_printf(space->arena, "%s vector", member->loop);
     vector.start = !member->reduction || stage_reduces_along_memory(stage);
     member->vector_gene = group_add_gene(space, group, vector);
-    Gene unroll = {
-        .name = arena_printf(space->arena, "%s unroll", member->loop), .register_part = -1, .unroll_part = 0};
+    Gene unroll = {.kind = GENE_UNROLL, .stage = stage, .register_part = -1, .unroll_part = 0};
+    unroll.name = arena_printf(space->arena, "%s unroll", member->loop);
     factors_single(space->arena, member->extent < 0 ? -1 : ceil_divide(member->extent, member->lanes),
                    unroll_limit(space, member, axis), &unroll);
     for (int c = 0; c < unroll.count && member->reduction; c++)
@@ -639,7 +640,7 @@ static bool is_small(const Group *group, const Machine *machine) {
 
 /* The gene of rows computed together: with a tile, whether those of a register tile are; else how many of them. */
 static void make_rows(Space *space, Group *group, Row *row) {
-    Gene gene = {.register_part = -1, .unroll_part = -1};
+    Gene gene = {.kind = GENE_TILE, .register_part = -1, .unroll_part = -1};
     gene.name = arena_printf(space->arena, "%s rows", group->root->name);
     int64_t extent = row->depth > 0 ? axis_extent(group->root->axes[row->depth - 1]) : -1;
     row->rows = -1;
@@ -719,7 +720,7 @@ static void make_lanes(Space *space, Group *group, Row *row) {
     }
     if (row->lanes < 2 || (extent >= 0 && extent < row->lanes))
         return;
-    Gene gene = {.structural = true, .count = 2, .start = 1, .register_part = -1, .unroll_part = -1};
+    Gene gene = {.kind = GENE_VECTOR, .structural = true, .count = 2, .start = 1};
     gene.name = arena_printf(space->arena, "%s lanes", group->root->name);
     row->lanes_gene = group_add_gene(space, group, gene);
 }
@@ -744,6 +745,7 @@ void row_group_new(Space *space, Group *group, int depth, const Stage *anchor, c
     group->emit = row_emit;
     row->depth = depth;
     Gene parallel = {.name = arena_printf(space->arena, "%s parallel", group->root->name),
+                     .kind = GENE_PARALLEL,
                      .structural = true,
                      .count = anchor ? 3 : 2};
     parallel.start = is_small(group, space->target->machine) ? ROWS_SERIAL : ROWS_PARALLEL;

@@ -53,6 +53,7 @@ const char *steps_loop(Space *space, const Group *group) {
 int group_add_gene(Space *space, Group *group, Gene gene) {
     if (gene.structural)
         gene.register_part = gene.unroll_part = -1;
+    gene.stage = gene.stage ? gene.stage : group->root;
     list_push(space->arena, &group->genes, gene);
     return group->genes.count - 1;
 }

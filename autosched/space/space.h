@@ -14,8 +14,23 @@
 #include "lang/random.h"
 #include "lower/nest/nest.h"
 
+/* What a gene decides. */
+typedef enum GeneKind {
+    GENE_STRUCTURE, /* how stages are computed together, and all that is nothing below */
+    GENE_TILE,      /* sizes of the levels that a loop is cut into */
+    GENE_PARALLEL,
+    GENE_UNROLL,
+    GENE_VECTOR, /* which loop runs in lanes */
+    GENE_ORDER,  /* of loops */
+    GENE_PLACE,  /* the loop that a stage is computed at */
+    GENE_PACK,   /* where an operand is copied, in the order in which it is read */
+    GENE_KINDS
+} GeneKind;
+
 typedef struct Gene {
     const char *name;      /* "O.h tile", "F pack" */
+    GeneKind kind;
+    const Stage *stage;    /* whose loops it is about; the group's root where it is about all */
     int count;             /* of choices */
     int start;             /* the choice of the fixed heuristics */
     bool structural;       /* it chooses the sketch; otherwise its choices fill holes */
@@ -171,6 +186,17 @@ void point_mutate(Space *space, Random *random, int *point);
 void point_cross(Space *space, Random *random, const int *a, const int *b, int *child);
 /* The same for parents that differ in one group alone. */
 void group_cross(Space *space, int number, Random *random, const int *a, const int *b, int *child);
+/* A mutation (mutate.c) changes one gene of its kind. */
+typedef struct Mutation {
+    const char *name;
+    GeneKind kind;
+    int weight; /* how often one of its genes is changed, relative to a gene of another kind */
+    int (*change)(Random *random, const Gene *gene, int choice); /* another choice */
+} Mutation;
+extern const Mutation mutations[GENE_KINDS]; /* by GeneKind */
+/* Changes one gene that matters, drawn by the weights of the kinds, or among those of one kind (-1: all). False: there
+ * is none, or no change fits; then the point is as it was. */
+bool point_mutate_by(Space *space, Random *random, int kind, int *point);
 /* The rules that the point takes: "RULE for STAGE, ..."; NULL: none. */
 const char *point_rules(Arena *arena, const Space *space, const int *point);
 uint64_t point_hash(Space *space, const int *point);

@@ -120,7 +120,8 @@ int stage_lanes(const Space *space, const Stage *stage) {
 }
 
 static Gene tile_gene(Space *space, const char *name, int64_t extent, int64_t limit) {
-    Gene gene = {.name = arena_printf(space->arena, "%s tile", name), .register_part = 1, .unroll_part = -1};
+    Gene gene = {.kind = GENE_TILE, .register_part = 1, .unroll_part = -1};
+    gene.name = arena_printf(space->arena, "%s tile", name);
     factors_tile(space->arena, extent, limit, &gene);
     return gene;
 }
@@ -259,14 +260,14 @@ static void make_reduction_genes(Space *space, Group *group, Tile *tile) {
         TileReduction *reduction = &tile->reductions[r];
         if ((r != last && r != tile->largest) || reduction->extent <= 1)
             continue;
-        Gene unroll = {.register_part = -1, .unroll_part = 0};
+        Gene unroll = {.kind = GENE_UNROLL, .register_part = -1, .unroll_part = 0};
         unroll.name = arena_printf(space->arena, "%s unroll", reduction->loop);
         factors_single(space->arena, reduction->extent, UNROLL_LIMIT, &unroll);
         reduction->unroll = group_add_gene(space, group, unroll);
     }
     TileReduction *largest = &tile->reductions[tile->largest];
     if (largest->extent > 1) {
-        Gene block = {.register_part = -1, .unroll_part = 1};
+        Gene block = {.kind = GENE_TILE, .register_part = -1, .unroll_part = 1};
         block.name = arena_printf(space->arena, "%s block", largest->loop);
         factors_tile(space->arena, largest->extent, BLOCK_UNROLL_LIMIT, &block);
         largest->block = group_add_gene(space, group, block);
@@ -275,8 +276,8 @@ static void make_reduction_genes(Space *space, Group *group, Tile *tile) {
 
 /* --- structural genes --- */
 
-static int add_choice(Space *space, Group *group, const Stage *root, const char *what, int count) {
-    Gene gene = {.structural = true, .count = count};
+static int add_choice(Space *space, Group *group, GeneKind kind, const Stage *root, const char *what, int count) {
+    Gene gene = {.kind = kind, .structural = true, .count = count};
     gene.name = arena_printf(space->arena, "%s %s", root->name, what);
     return group_add_gene(space, group, gene);
 }
@@ -390,22 +391,24 @@ static void make_structure(Space *space, Group *group, Tile *tile) {
     const Stage *root = tile->root;
     bool several = tiled_count(tile) > 1;
     bool parallel = space->target->threads != 1 && tile->placed == 0 && !(tile->chain && tile->producer >= 0);
-    tile->vector_gene =
-        add_choice(space, group, root, "vector axis", tile->candidate_count ? tile->candidate_count : 1);
-    tile->outer_gene = add_choice(space, group, root, "outer order", several ? 2 + (parallel && has_apart(tile)) : 1);
-    tile->middle_gene = add_choice(space, group, root, "middle order", several ? 2 : 1);
-    tile->inner_gene = add_choice(space, group, root, "inner order", several ? 2 : 1);
-    tile->parallel_gene = add_choice(space, group, root, "parallel", parallel ? 3 : 1);
-    tile->reduce_gene = add_choice(space, group, root, "reduction order", tile_reduce_orders(space, tile));
+    int candidates = tile->candidate_count ? tile->candidate_count : 1;
+    int outers = several ? 2 + (parallel && has_apart(tile)) : 1, orders = tile_reduce_orders(space, tile);
+    tile->vector_gene = add_choice(space, group, GENE_VECTOR, root, "vector axis", candidates);
+    tile->outer_gene = add_choice(space, group, GENE_ORDER, root, "outer order", outers);
+    tile->middle_gene = add_choice(space, group, GENE_ORDER, root, "middle order", several ? 2 : 1);
+    tile->inner_gene = add_choice(space, group, GENE_ORDER, root, "inner order", several ? 2 : 1);
+    tile->parallel_gene = add_choice(space, group, GENE_PARALLEL, root, "parallel", parallel ? 3 : 1);
+    tile->reduce_gene = add_choice(space, group, GENE_ORDER, root, "reduction order", orders);
     for (int i = 0; i < tile->operands.count; i++) {
         TileOperand *operand = &tile->operands.items[i];
         bool packable = tile->reduction_count > 0 && operand->pack == -1 && operand_packable(operand->read);
-        operand->pack = packable ? add_choice(space, group, root, operand->name, PACK_PLACES) : -1;
+        operand->pack = packable ? add_choice(space, group, GENE_PACK, root, operand->name, PACK_PLACES) : -1;
     }
 }
 
 Tile *tile_new(Space *space, Group *group, const Stage *root, const Stage *anchor, int placed) {
     Tile *tile = ARENA_NEW(space->arena, Tile);
+    int first = group->genes.count;
     tile->root = root;
     tile->block_gene = -1;
     tile->placed = placed;
@@ -425,6 +428,8 @@ Tile *tile_new(Space *space, Group *group, const Stage *root, const Stage *ancho
     tile_make_pieces(space, group, tile);
     tile_make_blocks(space, group, tile);
     tile_start_instr(group, tile);
+    for (int g = first; g < group->genes.count; g++)
+        group->genes.items[g].stage = root;
     return tile;
 }
 

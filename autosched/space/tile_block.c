@@ -53,7 +53,7 @@ static bool wants_blocks(const Space *space, const Group *group, const Tile *til
 
 /* (blocks' terms / unrolled steps, unrolled steps): about equal blocks. */
 static Gene sizes_gene(const Space *space, const TileReduction *reduction) {
-    Gene gene = {.width = 2, .register_part = -1, .unroll_part = 1, .gain = NEEDED_GAIN};
+    Gene gene = {.kind = GENE_TILE, .width = 2, .register_part = -1, .unroll_part = 1, .gain = NEEDED_GAIN};
     LIST(int64_t) values = {0};
     int64_t extent = reduction->extent, last = 0, nearest = INT64_MAX;
     gene.name = arena_printf(space->arena, "%s sizes of blocks", reduction->loop);
@@ -81,8 +81,7 @@ void tile_make_blocks(Space *space, Group *group, Tile *tile) {
     if (!wants_blocks(space, group, tile))
         return;
     const TileReduction *reduction = &tile->reductions[tile->largest];
-    Gene gene = {
-        .structural = true, .count = BLOCK_PLACES, .register_part = -1, .unroll_part = -1, .gain = NEEDED_GAIN};
+    Gene gene = {.kind = GENE_ORDER, .structural = true, .count = BLOCK_PLACES, .gain = NEEDED_GAIN};
     gene.name = arena_printf(space->arena, "%s blocks", reduction->loop);
     tile->block_gene = group_add_gene(space, group, gene);
     tile->block_sizes = group_add_gene(space, group, sizes_gene(space, reduction));

@@ -64,7 +64,7 @@ static int64_t start_accumulators(const Group *group, const Tile *tile) {
 /* (terms of a piece, pieces side by side). Starts with as many side by side as fill the registers, and with a number of
  * pieces that serves all threads. */
 static Gene sizes_gene(const Space *space, const Group *group, const Tile *tile, int64_t most) {
-    Gene gene = {.width = 2, .register_part = 1, .unroll_part = -1};
+    Gene gene = {.kind = GENE_TILE, .width = 2, .register_part = 1, .unroll_part = -1};
     LIST(int64_t) values = {0};
     int64_t extent = tile->reductions[tile->largest].extent, accumulators = start_accumulators(group, tile);
     gene.name = arena_printf(space->arena, "%s sizes of pieces", tile->reductions[tile->largest].loop);

@@ -59,6 +59,7 @@ static void add_hole(Space *space, Group *group, const PrimArg *hole, const char
         if ((divides_some(space->program, size, &largest) || (size & (size - 1)) == 0) && size <= largest)
             list_push(space->arena, &values, size);
     Gene gene = {.name = name,
+                 .kind = names ? GENE_STRUCTURE : GENE_TILE,
                  .structural = names > 0,
                  .width = 1,
                  .register_part = -1,
