@@ -366,8 +366,12 @@ static void find_leaf_values(Forms *forms, Relation *relation) {
         find_leaf_value(forms, relation->parts[k]);
 }
 
+/* After an overflow the nest is refused: values only have to be there. Those of a thousand nested splits would have a
+ * thousand terms each. */
 static void find_relation_values(Forms *forms, Relation *relation) {
-    if (relation->kind == RELATION_SPLIT)
+    if (relation->kind == RELATION_SPLIT && forms->overflow)
+        relation->whole->value = relation->parts[0]->value;
+    else if (relation->kind == RELATION_SPLIT)
         split_value(forms, relation);
     else
         fuse_values(forms, relation);
