@@ -367,6 +367,7 @@ typedef struct Schedule {
     const char *smaller; /* whose tiles were made smaller, as the function would be too much code */
     const char *ruled;   /* and the rules of the source by which they are scheduled */
     const char *misfits; /* and rules that are not legal for them */
+    const char *idle;    /* rules for the target that apply to no stage */
     const char *shorter; /* whose vectors are shorter than registers, as lanes are fetched one by one */
 } Schedule;
 

@@ -487,10 +487,20 @@ static void check_options(Checker *checker) {
                  checker->options->defines[i].name);
 }
 
+static void check_rule(Checker *checker, const Rule *rule) {
+    const PrimArg *never = rule_contradiction(rule);
+    if (rule->schedule.target && !target_is_known(rule->schedule.target))
+        diag(checker->diagnostics, DIAG_rule_target, rule->schedule.loc, rule->schedule.target, rule->name);
+    if (never)
+        diag(checker->diagnostics, DIAG_rule_never, never->loc, rule->name);
+}
+
 static void take_rules(Checker *checker) {
     for (int f = 0; f < checker->files.count; f++)
-        for (int r = 0; r < checker->files.items[f]->ast->rules.count; r++)
+        for (int r = 0; r < checker->files.items[f]->ast->rules.count; r++) {
+            check_rule(checker, checker->files.items[f]->ast->rules.items[r]);
             list_push(checker->arena, &checker->rules, checker->files.items[f]->ast->rules.items[r]);
+        }
 }
 
 Module *sema_check(Arena *arena, Sources *sources, AstFile *main_file, SemaOptions *options, Diagnostics *diagnostics) {

@@ -108,8 +108,12 @@ static bool with_values(Space *space, const Stage *stage, const PrimArg *conditi
     return all;
 }
 
+static bool is_for_target(const Space *space, const Rule *rule) {
+    return target_match(space->target, rule->schedule.target) > 0;
+}
+
 static bool applies(Space *space, const Stage *stage, const Rule *rule) {
-    bool holds = target_match(space->target, rule->schedule.target) > 0;
+    bool holds = is_for_target(space, rule);
     for (int c = 0; c < rule->condition_count && holds; c++) {
         PrimArg known;
         holds = with_values(space, stage, &rule->conditions[c], &known);
@@ -322,9 +326,28 @@ static void rule_group(Space *space, Group *group) {
     group->ruled = NULL;
 }
 
+static bool takes_rules(const Group *group) {
+    return !group->fused && !group->scan;
+}
+
+static bool is_idle(Space *space, const Rule *rule) {
+    bool idle = is_for_target(space, rule);
+    for (int g = 0; g < space->groups.count && idle; g++)
+        idle = !takes_rules(space->groups.items[g]) || !applies(space, space->groups.items[g]->root, rule);
+    return idle;
+}
+
+static void note_idle(Space *space) {
+    space->idle.arena = space->arena;
+    for (int r = 0; r < space->program->rule_count; r++)
+        if (is_idle(space, space->program->rules[r]))
+            text_add(&space->idle, "%s%s", space->idle.length ? ", " : "", space->program->rules[r]->name);
+}
+
 void space_add_rules(Space *space) {
+    note_idle(space);
     for (int g = 0; g < space->groups.count && space->program->rule_count; g++)
-        if (!space->groups.items[g]->fused && !space->groups.items[g]->scan)
+        if (takes_rules(space->groups.items[g]))
             rule_group(space, space->groups.items[g]);
 }
 

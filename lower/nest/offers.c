@@ -275,10 +275,24 @@ bool nest_offer_names_loop(Arena *arena, const HoleQuestion *question, const Pri
     return blame(&offering, item->loc, refusal.rule, error);
 }
 
+/* Whether the hole is the place of a stage that no place but its own is legal for; *refusal says why. */
+static bool places_output(Offering *offering, Refusal *refusal) {
+    const Prim *prim = &offering->schedule->prims[offering->prim];
+    NestState *state = (NestState *)offering->state;
+    if (state == NULL || (prim->op != PRIM_COMPUTE_AT && prim->op != PRIM_STORE_AT))
+        return false;
+    state->refusal = refusal;
+    const StageState *stage = argument_stage(state, prim, positional(prim, 0));
+    return stage != NULL && stage_output(stage->nest.stage) != NULL && !check_movable(state, prim, stage);
+}
+
 bool nest_offer_stands_well(Arena *arena, const HoleQuestion *question, NestError *error) {
+    Offering offering = offering_of(arena, arena, question);
+    Refusal refusal = {.wanted = true};
+    if (places_output(&offering, &refusal))
+        return blame(&offering, question->hole->loc, refusal.rule, error);
     if (stands_last(&question->schedule->prims[question->prim], question->hole))
         return true;
-    Offering offering = offering_of(arena, arena, question);
     return blame(&offering, question->hole->loc,
                  "a hole of reorder stands for an order of loops: it is the last argument", error);
 }

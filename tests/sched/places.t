@@ -67,11 +67,22 @@ is "$status $(grep -c 'cache_write(C, at=C.jo, scope=register)' found)" "0 1" "a
 block m 'vectorize(? in {C.r_k})'
 like "$(cat err)" 'no choice for this hole is legal: C.r_k: ' "a hole without a legal choice says why" || diag_file err
 like "$(cat err)" '^file.tensor:8:[0-9]*: error: no choice' "at its place" || diag_file err
+block m 'a, b = split(? in {C.i, C.j}, 16) vectorize(?)'
+like "$(cat err)" 'no choice for this hole is legal: C.a: C.a is not innermost' "also where each choice before it was tried" || diag_file err
 block m 'R = cache_write(C, at=? in {C.j, C.i}) vectorize(? in {R.j})'
 like "$(cat err)" 'no choice for this hole is legal: R.j: ' "nor with another choice before" || diag_file err
 block m 'vectorize(C.i) vectorize(C.j) parallel(C.i) parallel(? in {C.i, C.j, C.r_k})'
 is "$status" 1 "what is refused before a hole is not blamed on it" || diag_file err
 is "$(grep -c 'for this hole' err)" 0 "but on its own statement" || diag_file err
+
+# --- the place of an output
+for statement in 'compute_at(O, ?)' 'compute_at(O, ? in {root})' 'store_at(O, ?)'; do
+    block b "$statement"
+    is "$status $(grep -c "^file.tensor:8:[0-9]*: error: O is an output: .* so ${statement%%(*} cannot move it; use cache_write" err)" \
+        "1 1" "$statement is refused" || diag_file err
+done
+block b 'Q = cache_write(O, at=?) compute_at(bx, ?)'
+is "$status" 0 "what is made for an output has a place" || diag_file err
 
 # --- the same at -O1, and when a block is completed
 for level in 1 2; do

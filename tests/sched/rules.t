@@ -11,12 +11,14 @@ def both(float(M, N) x, float(M, N) z) -> (y, w) {
     w(i, j) = z(j, i) * 3
 }
 END_OF_DEFS
-# rules EXPORT RULES: compiles with them. What was chosen in `chosen`, what is not legal in `misfits`, the block in `found`.
+# rules EXPORT RULES: compiles with them. What was chosen in `chosen`, what is not legal in
+# `misfits`, what applies to no stage in `idle`, the block in `found`.
 rules() {
     { cat defs.tensor; echo "export $1 as f"; echo "$2"; } >file.tensor
     capture "$TENSORC" -O2 -v --target=x86-64-v4 --threads=1 --emit-schedule=all -c file.tensor -o file.o
     sed -n 's/^tensorc: f: by rules of the source: //p' err >chosen
     sed -n 's/^tensorc: f: not legal by rules of the source: //p' err >misfits
+    sed -n 's/^tensorc: f: apply to no stage, rules of the source: //p' err >idle
     tr -s ' \n' ' ' <all >found
 }
 unrolled='rule unrolled on x86 applies elementwise, rank == 2, extent[0] <= 8 { unroll(axis[0]) vectorize(axis[1]) }'
@@ -55,6 +57,17 @@ is "$status $(cat chosen)" "0 " "what is not legal is not chosen" || diag_file e
 is "$(cat misfits)" "lanes_of_sums for C, third_axis for C" "and told"
 rules 'matmul(M=50, K=70, N=110)' 'rule lanes_of_sums on x86 applies elementwise { vectorize(sum[0]) }'
 is "$status $(cat misfits)" "0 " "but not where it does not apply"
+is "$(cat idle)" "lanes_of_sums" "where it is said to apply to no stage" || diag_file err
+rules 'both(N=5, M=7)' "$unrolled
+rule wide on x86 applies elementwise, extent[0] > 8 { unroll(axis[0]) }
+rule on_arm on arm applies reduction { vectorize(axis[0]) }
+rule sums on x86 applies reduction { vectorize(axis[0]) }"
+is "$status $(cat idle)" "0 wide, sums" "all such rules for the target are named in one line" || diag_file err
+capture "$TENSORC" -O2 --explain-schedule --target=x86-64-v4 --threads=1 -c file.tensor -o file.o
+is "$(grep -h '^apply to no stage, rules of the source: ' out err)" "apply to no stage, rules of the source: wide, sums" \
+    "also beside the loops" || diag_file out
+rules 'both(N=5, M=7)' "$unrolled"
+is "$status $(cat idle)" "0 " "and none that applies to a stage" || diag_file err
 printf 'def rule(float(N) applies) -> (rules) { rules(i) = applies(i) }\n' >names.tensor
 runs "rule and applies are names elsewhere" "$TENSORC" -fsyntax-only names.tensor
 
