@@ -130,10 +130,15 @@ static bool are_held(const StageFacts *stage, int lanes) {
     return !steps || held <= stage->registers;
 }
 
-/* Whether the lanes along a loop are loaded or stored together with those between them. */
+static bool is_power_of_two(double lanes) {
+    return lanes >= 1 && log2(lanes) == floor(log2(lanes));
+}
+
+/* Whether the lanes along a loop are loaded or stored together with those between them: a power of two of them. */
 static bool is_interleaved(const StageFacts *stage, const AccessFacts *access, int loop) {
     double stride = access->strides[loop];
-    if (stage->loops[loop]->kind != LOOP_VECTORIZED || !is_whole_stride(access, loop, INTERLEAVED_STRIDE) || stride < 0)
+    if (stage->loops[loop]->kind != LOOP_VECTORIZED || !is_whole_stride(access, loop, INTERLEAVED_STRIDE) ||
+        stride < 0 || !is_power_of_two(stage->extents[loop]))
         return false;
     double columns = column_count(stage, first_shifted(stage, access), stride);
     if (access->write)

@@ -138,20 +138,24 @@ static void keep_none(Group *group) {
         group->genes.items[i].kept = false;
 }
 
-/* Explores from another kind of starting point, or, where that needs a gain, from the best point so far. */
+/* Explores from another kind of starting point, or, where that needs a gain, from the best point so far. What needs a
+ * gain over the gene's start needs none over its other choices. */
 static void explore_other(Space *space, int number, OtherStart from, int budget, Random *random, Leaders *leaders) {
     Group *group = space->groups.items[number];
     Leaders other = {.arena = leaders->arena};
     double gain = group->genes.items[from.gene].gain;
+    int gene = group->first_gene + from.gene;
+    bool chosen = leaders->count && leaders->points[0][gene] != group->genes.items[from.gene].start;
+    double needed = chosen ? 1 : fmax(gain, 1);
     int *start = ARENA_ARRAY(leaders->arena, int, space->gene_count + 1);
     point_start(space, start);
     if (gain > 0 && leaders->count)
         memcpy(start, leaders->points[0], sizeof *start * (size_t)space->gene_count);
     keep_genes(group, from.gene);
-    start[group->first_gene + from.gene] = from.choice;
+    start[gene] = from.choice;
     group_fit(space, number, start);
     explore_from(space, number, start, budget / OTHER_RANDOM, budget / OTHER_PART, random, &other);
-    if (other.count && (!leaders->count || other.seconds[0] * fmax(gain, 1) < leaders->seconds[0]))
+    if (other.count && (!leaders->count || other.seconds[0] * needed < leaders->seconds[0]))
         *leaders = other;
 }
 

@@ -12,6 +12,10 @@
 
 enum { CHOICE_TRIES = 60 };
 
+/* What a rule must gain over the group's own structures by the model, whose differences below that are no better than
+ * chance. */
+#define RULE_GAIN 1.1
+
 typedef struct RuleSketch {
     const Rule *rule;
     const Schedule *schedule; /* in names of the program */
@@ -307,7 +311,7 @@ static void add_rule(Space *space, Group *group, const Rule *rule) {
 
 static void rule_group(Space *space, Group *group) {
     struct Ruled *ruled = ARENA_NEW(space->arena, struct Ruled);
-    Gene gene = {.structural = true, .width = 1, .count = 1};
+    Gene gene = {.structural = true, .width = 1, .count = 1, .gain = RULE_GAIN};
     gene.name = arena_printf(space->arena, "%s rule", group->root->name);
     *ruled = (struct Ruled){.emit = group->emit, .gene = group->genes.count};
     group->ruled = ruled;

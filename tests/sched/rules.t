@@ -6,9 +6,10 @@ cd "$work" || exit 1
 cat >defs.tensor <<'END_OF_DEFS'
 def turned(float(M, N) x) -> (y) { y(i, j) = x(j, i) * 2 }
 def matmul(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }
+def plain(float(M, N) x) -> (y) { y(i, j) = x(i, j) * 2 }
 def both(float(M, N) x, float(M, N) z) -> (y, w) {
-    y(i, j) = x(j, i) * 2
-    w(i, j) = z(j, i) * 3
+    y(i, j) = x(i, j) * 2
+    w(i, j) = z(i, j) * 3
 }
 END_OF_DEFS
 # rules EXPORT RULES: compiles with them. What was chosen in `chosen`, what is not legal in
@@ -23,18 +24,22 @@ rules() {
 }
 unrolled='rule unrolled on x86 applies elementwise, rank == 2, extent[0] <= 8 { unroll(axis[0]) vectorize(axis[1]) }'
 
-rules 'turned(N=5, M=7)' "$unrolled"
+rules 'plain(M=5, N=7)' "$unrolled"
 is "$status $(cat chosen)" "0 unrolled for y" "a rule that is better than what the compiler has" || diag_file err
 is "$(cat found)" "schedule f on x86-64-v4 { unroll(y.i) vectorize(y.j) } " "gives the schedule"
-rules 'both(N=5, M=7)' "$unrolled"
+rules 'both(M=5, N=7)' "$unrolled"
 is "$(tr ',' '\n' <chosen | wc -w)" 6 "for each stage by itself" || diag_file err
-rules 'turned(N=9, M=7)' "$unrolled"
+rules 'turned(N=5, M=7)' "$unrolled"
+is "$status $(cat chosen misfits idle)" "0 " "not where its lanes are gathered one by one" || diag_file err
+rules 'turned(N=5, M=8)' "$unrolled"
+is "$status $(cat chosen misfits idle)" "0 " "nor where it gains next to nothing" || diag_file err
+rules 'plain(M=9, N=7)' "$unrolled"
 is "$status $(cat chosen misfits)" "0 " "not where a condition does not hold"
-rules 'turned(N=5, M=7)' "$(echo "$unrolled" | sed 's/x86/arm/')"
+rules 'plain(M=5, N=7)' "$(echo "$unrolled" | sed 's/x86/arm/')"
 is "$status $(cat chosen misfits)" "0 " "nor for another target"
-rules 'turned' "$unrolled"
+rules 'plain' "$unrolled"
 is "$status $(cat chosen misfits)" "0 " "nor where an extent is not known"
-rules 'turned(N=5, M=7)' "$unrolled
+rules 'plain(M=5, N=7)' "$unrolled
 schedule f on x86 { unroll(y.i) }"
 is "$status $(cat chosen misfits)" "0 " "nor for a stage of a block"
 rules 'matmul(M=5, K=7, N=11)' 'rule sums on x86 applies reuse, terms[0] < lanes {
@@ -45,8 +50,16 @@ rules 'matmul(M=5, K=7, N=11)' 'rule sums on x86 applies reuse, terms[0] < lanes
     unroll(R.ii, R.sum[0])
     require(rows > 3)
 }'
-is "$status $(cat chosen)" "0 sums for C" "formal names, holes and constraints" || diag_file err
-like "$(cat found)" 'split\(C.i, 5\) .* (.*) = cache_write\(C, at=.*, scope=register\) vectorize\(\1.j\)' "become the program's"
+is "$status $(cat misfits idle)" "0 " "formal names, holes and constraints" || diag_file err
+rules 'plain(M=5, N=7)' 'rule rows on x86 applies elementwise, extent[1] < lanes {
+    io, ii = split(axis[0], ?rows in {3, 5})
+    R = cache_write(stage, at=io, scope=register)
+    vectorize(R.axis[1])
+    unroll(R.ii)
+    require(rows > 3)
+}'
+is "$status $(cat chosen)" "0 rows for y" "also in a rule that is chosen" || diag_file err
+like "$(cat found)" 'split\(y.i, 5\) (.*) = cache_write\(y, at=.*, scope=register\) vectorize\(\1.j\) unroll\(\1.ii\)' "become the program's"
 rules 'turned(N=5, M=7)' 'rule order on x86 applies elementwise { reorder(axis[0], axis[1], ?) vectorize(?) }'
 is "$status $(cat misfits)" "0 " "holes for orders and loops" || diag_file err
 
@@ -58,7 +71,7 @@ is "$(cat misfits)" "lanes_of_sums for C, third_axis for C" "and told"
 rules 'matmul(M=50, K=70, N=110)' 'rule lanes_of_sums on x86 applies elementwise { vectorize(sum[0]) }'
 is "$status $(cat misfits)" "0 " "but not where it does not apply"
 is "$(cat idle)" "lanes_of_sums" "where it is said to apply to no stage" || diag_file err
-rules 'both(N=5, M=7)' "$unrolled
+rules 'both(M=5, N=7)' "$unrolled
 rule wide on x86 applies elementwise, extent[0] > 8 { unroll(axis[0]) }
 rule on_arm on arm applies reduction { vectorize(axis[0]) }
 rule sums on x86 applies reduction { vectorize(axis[0]) }"
@@ -66,7 +79,7 @@ is "$status $(cat idle)" "0 wide, sums" "all such rules for the target are named
 capture "$TENSORC" -O2 --explain-schedule --target=x86-64-v4 --threads=1 -c file.tensor -o file.o
 is "$(grep -h '^apply to no stage, rules of the source: ' out err)" "apply to no stage, rules of the source: wide, sums" \
     "also beside the loops" || diag_file out
-rules 'both(N=5, M=7)' "$unrolled"
+rules 'both(M=5, N=7)' "$unrolled"
 is "$status $(cat idle)" "0 " "and none that applies to a stage" || diag_file err
 printf 'def rule(float(N) applies) -> (rules) { rules(i) = applies(i) }\n' >names.tensor
 runs "rule and applies are names elsewhere" "$TENSORC" -fsyntax-only names.tensor
