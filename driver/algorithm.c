@@ -69,11 +69,6 @@ static Schedule *without_algorithms(Compilation *c, const Schedule *schedule) {
     return rest;
 }
 
-bool block_is_whole(Compilation *c, const Unit *unit, const Target *target, const Schedule *block) {
-    const Schedule *rest = without_algorithms(c, block);
-    return (rest->count > 0 || block->count == 0) && block_is_exact(c, unit->program, target, rest);
-}
-
 const Unit *unit_of_block(Compilation *c, const Unit *unit, const Target *target) {
     const Schedule *block = user_schedule(unit, target);
     int wanted = count_algorithms(block), found = 0;

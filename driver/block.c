@@ -1,13 +1,32 @@
-/* block.c - a schedule block of the source beside what it became: whether it leaves something open, what was added to
- * it, and how a schedule is written so that nothing is added when it is read again.
+/* block.c - a schedule block of the source beside what it became: which one is for a target, whether it leaves
+ * something open, what was added to it, and how a schedule is written so that nothing is added when it is read again.
  */
 #include "driver/driver.h"
 #include <string.h>
 
+/* Whether two blocks are for the same name in the same file. Then their targets decide. */
+static bool stand_together(const Schedule *a, const Schedule *b) {
+    return a->loc.file == b->loc.file && !strcmp(a->subject, b->subject);
+}
+
+/* Blocks are sorted by the precedence of their names. Among the blocks for the first name that has any for the target,
+ * the one with the most specific target is chosen. */
+const Schedule *user_schedule(const Unit *unit, const Target *target) {
+    const Schedule *best = NULL;
+    int best_match = 0;
+    for (int i = 0; i < unit->schedule_count; i++) {
+        const Schedule *block = unit->schedules[i];
+        int match = target_match(target, block->target);
+        if (match <= best_match || (best && !stand_together(best, block)))
+            continue;
+        best = block;
+        best_match = match;
+    }
+    return best;
+}
+
 bool block_is_exact(const Compilation *c, const Program *program, const Target *target, const Schedule *block) {
-    if (c->options->level < LEVEL_2)
-        return !schedule_hole_count(block);
-    return !schedule_leaves_open(program, target, block);
+    return plan_is_exact(c->planner.effort, program, target, block);
 }
 
 const Schedule *schedule_closed(Compilation *c, const Program *program, const Target *target,

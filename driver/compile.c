@@ -189,63 +189,6 @@ static Kernel *schedule_kernel(Compilation *c, const Unit *unit, const Target *t
     return kernel;
 }
 
-/* The program for one row of the unit's tune list. NULL if a requirement fails. */
-static Program *bind_row(Compilation *c, const Program *program, const struct TuneSizes *row, const char **why) {
-    return row->at_most ? program_limit(c->arena, program, row->bindings, why)
-                        : program_bind(c->arena, program, row->bindings, row->count, why);
-}
-
-/* The rows of the unit's tune list. If it has none, and no block schedules it, there are automatic rows for sizes that
- * are worth it. Returns their number. */
-static int version_rows(Compilation *c, const Unit *unit, const Target *target, const struct TuneSizes **rows) {
-    *rows = unit->tunes;
-    if (unit->tune_count || !unit->program->size_count || c->options->level < LEVEL_2 || user_schedule(unit, target))
-        return unit->tune_count;
-    SizeVersion versions[SIZE_VERSIONS];
-    int wanted = program_size_versions(unit->program, versions), count = 0;
-    const char *why = "";
-    struct TuneSizes *made = ARENA_ARRAY(c->arena, struct TuneSizes, SIZE_VERSIONS);
-    struct Binding *bindings = ARENA_ARRAY(c->arena, struct Binding, SIZE_VERSIONS);
-    for (int i = 0; i < wanted; i++) {
-        bindings[i] = (struct Binding){versions[i].size, versions[i].value};
-        made[count] =
-            (struct TuneSizes){.count = 1, .automatic = true, .at_most = versions[i].at_most, .bindings = &bindings[i]};
-        count += bind_row(c, unit->program, &made[count], &why) != NULL;
-    }
-    *rows = made;
-    return count;
-}
-
-/* The unit for one row of its tune list. Its function is named after the sizes: sgemm.M1024.N64, sgemm.M.to16. */
-static Unit *bind_tune_row(Compilation *c, const Unit *unit, const struct TuneSizes *row) {
-    const char *why = "";
-    Program *program = bind_row(c, unit->program, row, &why);
-    if (!program)
-        INTERNAL_ERROR("%s: sizes that were checked do not bind: %s", unit->program->symbol, why);
-    Text symbol = {.arena = c->arena};
-    text_add(&symbol, "%s", unit->program->symbol);
-    for (int i = 0; i < row->count; i++)
-        text_add(&symbol, row->at_most ? ".%s.to%lld" : ".%s%lld", row->bindings[i].name,
-                 (long long)row->bindings[i].value);
-    program->symbol = symbol.text;
-    Unit *bound = ARENA_NEW(c->arena, Unit);
-    *bound = *unit;
-    bound->program = program;
-    bound->is_version = true;
-    bound->is_automatic = row->automatic;
-    bound->tune_count = 0;
-    bound->alternatives = ARENA_ARRAY(c->arena, Program *, unit->alternative_count + 1);
-    bound->alternative_count = 0;
-    for (int i = 0; i < unit->alternative_count; i++) {
-        Program *alternative = bind_row(c, unit->alternatives[i], row, &why);
-        if (!alternative)
-            continue;
-        alternative->symbol = symbol.text;
-        bound->alternatives[bound->alternative_count++] = alternative;
-    }
-    return bound;
-}
-
 /* A source cannot hold the schedule of a version for known sizes, or one for packed arguments only. They are written as
  * comments. */
 static void add_as_comment(Compilation *c, const Schedule *schedule, Text *text) {
@@ -258,14 +201,12 @@ static void add_as_comment(Compilation *c, const Schedule *schedule, Text *text)
     }
 }
 
-static bool make_variants(Compilation *c, const Unit *unit, const Target *target, Kernel *kernel) {
-    const struct TuneSizes *rows;
-    int count = version_rows(c, unit, target, &rows);
-    kernel->variants = ARENA_ARRAY(c->arena, Variant, count + 1);
-    for (int i = 0; i < count; i++) {
-        const struct TuneSizes *row = &rows[i];
+static bool make_variants(Compilation *c, const Function *function, Kernel *kernel) {
+    kernel->variants = ARENA_ARRAY(c->arena, Variant, function->version_count + 1);
+    for (int i = 0; i < function->version_count; i++) {
+        const struct TuneSizes *row = &function->rows[i];
         Scheduled scheduled;
-        const Kernel *variant = schedule_kernel(c, bind_tune_row(c, unit, row), target, &scheduled);
+        const Kernel *variant = schedule_kernel(c, function->versions[i], function->target, &scheduled);
         if (!variant)
             return false;
         const Program *program = scheduled.unit->program;
@@ -289,7 +230,7 @@ static void pack_arguments(Compilation *c, const Unit *unit, const Target *targe
     add_packing(kernel, nest, &options);
     const char *symbol = kernel->packed->program->symbol;
     if (schedule != user)
-        add_as_comment(c, schedule_with_algorithms(c, packed->program, name_schedule(c, schedule, symbol, target)),
+        add_as_comment(c, schedule_with_algorithms(c, packed->program, plan_named(c->arena, schedule, symbol, target)),
                        &c->variant_schedules);
     Scheduled scheduled = {packed, schedule, nest, schedule && schedule == user ? "the source" : "the default"};
     if (o->explain)
@@ -301,9 +242,10 @@ static bool make_kernels(Compilation *c, const Target *target, Scheduled *schedu
     for (int i = 0; i < c->module->units.count; i++) {
         const Unit *unit = &c->module->units.items[i];
         kernels[i] = schedule_kernel(c, unit, target, &scheduled[i]);
-        if (!kernels[i] || !make_variants(c, unit, target, kernels[i]))
+        const Function *function = kernels[i] ? function_of(c, unit, target) : NULL;
+        if (!function || !make_variants(c, function, kernels[i]))
             return false;
-        pack_arguments(c, unit_of_block(c, unit, target), target, kernels[i]);
+        pack_arguments(c, function->unit, target, kernels[i]);
     }
     return !diag_error_count(c->diagnostics);
 }
@@ -475,37 +417,6 @@ static bool compile_for_target(Compilation *c, const Target *const *targets, int
     return true;
 }
 
-typedef LIST(Program *) Programs;
-
-/* Finds the functions of a unit that are searched for: the unit and its versions, if their sizes are all known. */
-static void find_searched(Compilation *c, const Unit *unit, const Target *target, Programs *programs) {
-    const struct TuneSizes *rows;
-    const char *why = "";
-    const Schedule *block = user_schedule(unit, target);
-    if (!can_measure(c, target) || (block && block_is_whole(c, unit, target, block)))
-        return;
-    if (!unit->program->size_count)
-        list_push(c->arena, programs, unit->program);
-    int row_count = version_rows(c, unit, target, &rows);
-    for (int i = 0; i < row_count; i++) {
-        Program *version = bind_row(c, unit->program, &rows[i], &why);
-        if (version && !version->size_count)
-            list_push(c->arena, programs, version);
-    }
-}
-
-/* Finds the functions that -O tune searches for and counts the trials for them. False after a message about --input. */
-static bool share_trials_out(Compilation *c, const Target *const *targets) {
-    Programs programs = {0};
-    for (int t = 0; t < c->options->targets.count; t++)
-        for (int i = 0; i < c->module->units.count; i++)
-            find_searched(c, &c->module->units.items[i], targets[t], &programs);
-    c->tune_units_left = programs.count;
-    c->tune_units = c->tune_units_left;
-    c->tune_trials_left = c->options->trials ? c->options->trials : 200 * c->tune_units_left;
-    return c->options->frozen || c->options->mode == MODE_RUN || search_inputs_fit(c, programs.items, programs.count);
-}
-
 static int compile_checked(Compilation *c) {
     const Target **targets = make_targets(c);
     if (!targets)
@@ -513,18 +424,15 @@ static int compile_checked(Compilation *c) {
     int target_count = c->options->targets.count, status = 0;
     if (c->options->mode == MODE_SYNTAX) {
         for (int t = 0; t < target_count; t++)
-            for (int i = 0; i < c->module->units.count; i++) {
-                const Unit *unit = unit_of_block(c, &c->module->units.items[i], targets[t]);
-                if (unit)
-                    check_schedule(c, unit, targets[t]);
-            }
+            for (int i = 0; i < c->module->units.count; i++)
+                function_of(c, &c->module->units.items[i], targets[t]);
         return 0;
     }
     if (!files_are_apart(c, targets))
         return 1;
     if (c->options->level == LEVEL_TUNE && !c->options->frozen && !outputs_can_be_written(c, targets))
         return 1;
-    if (c->options->level == LEVEL_TUNE && !share_trials_out(c, targets))
+    if (c->options->level == LEVEL_TUNE && !tune_file(c, targets))
         return 1;
     Outputs outputs = {0};
     Text schedules = {.arena = c->arena};
@@ -538,6 +446,16 @@ static int compile_checked(Compilation *c) {
     return diag_error_count(c->diagnostics) || !write_outputs(c, &outputs) ? 1 : status;
 }
 
+static Planner planner_of(const Compilation *c) {
+    static const Effort efforts[] = {EFFORT_IDENTITY, EFFORT_FIXED, EFFORT_MODEL, EFFORT_MODEL_MORE, EFFORT_MODEL};
+    const Options *o = c->options;
+    return (Planner){.arena = c->arena,
+                     .effort = efforts[o->level],
+                     .seed = o->seed,
+                     .complete_tasks = o->level == LEVEL_TUNE,
+                     .frozen = o->frozen};
+}
+
 int compile_file(const Options *options, const char *input) {
     Arena *arena = arena_new();
     Sources sources = {.arena = arena};
@@ -546,6 +464,8 @@ int compile_file(const Options *options, const char *input) {
     c.diagnostics = diag_new(arena, &sources, options->diagnostics);
     if (options->budget > 0)
         c.tune_deadline = monotonic_seconds() + options->budget;
+    c.planner = planner_of(&c);
+    c.stop = tune_stop();
     int status = check_input(&c) ? 0 : 1;
     if (!status)
         status = compile_checked(&c);

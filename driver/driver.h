@@ -16,12 +16,8 @@ typedef struct Compilation {
     Module *module;
     Text variant_schedules; /* of versions for known sizes and of packed arguments, as comments */
     LIST(char *) codes;     /* generated code, freed at the end */
-    LIST(struct KnownChoice {
-        const Program *program;
-        const Target *target;
-        StaticChoice *choice;
-    })
-    choices;            /* of the static model; each is made once */
+    Planner planner;        /* its database is set where records count */
+    LIST(struct Function *) functions;
     Database *database; /* opened when it is first needed */
     bool database_tried;
     RecordLog *log; /* of trials; NULL: none */
@@ -32,8 +28,20 @@ typedef struct Compilation {
     checked_instrs;
     bool locks_warned;    /* the warning about locks is given once */
     double tune_deadline; /* in monotonic time; 0: none */
-    int tune_units, tune_units_left, tune_trials_left;
+    const volatile int *stop; /* becomes non-zero when the user asks to end the search */
 } Compilation;
+
+/* A function of the file for one target. */
+typedef struct Function {
+    const Unit *source; /* as it was read; or a version of that */
+    const Unit *unit;   /* with the algorithms that its block names */
+    const Target *target;
+    PlanFunction asked;
+    Plan plan; /* of -O tune; no program: none was made yet */
+    int version_count; /* for known sizes */
+    const struct TuneSizes *rows;
+    const Unit **versions; /* by row */
+} Function;
 
 /* A unit with the schedule chosen for a target. */
 typedef struct Scheduled {
@@ -64,51 +72,12 @@ const char *default_output(Arena *arena, const Options *options, const char *inp
 int print_targets(void);
 /* The target with this name, if its backend can do what the options ask for. NULL after a message. */
 const Target *find_target(Arena *arena, const Options *options, const char *name);
-
-/* Chooses by the rules of DESIGN: the user's block, a record of the database, the level. False after a message. */
-bool choose_schedule(Compilation *compilation, const Unit *unit, const Target *target, Scheduled *scheduled);
-/* The block of the unit that fits the target best, or NULL. */
-const Schedule *user_schedule(const Unit *unit, const Target *target);
-/* For the functions with packed arguments: a unit whose programs have these arguments as constants. Its schedule is the
- * user's block, or else the default when packing costs nothing. NULL: no argument is packed. */
-const Unit *packing_unit(Compilation *compilation, const Unit *unit);
-const Schedule *packing_schedule(Compilation *compilation, const Unit **unit, const Target *target);
-bool check_schedule(Compilation *compilation, const Unit *unit, const Target *target);
-/* The same schedule under a function name and a target with which it can be pasted into the source. */
-const Schedule *name_schedule(Compilation *compilation, const Schedule *schedule, const char *symbol,
-                              const Target *target);
-Database *compilation_database(Compilation *compilation);
-void close_database(Compilation *compilation);
-
-/* Checks the instructions that a nest uses against their meanings, each once. False after a message. */
-bool check_instrs_of(Compilation *compilation, const Nest *nest);
-/* The best record of the unit with any algorithms on these inputs ("": random ones); *unit becomes the unit with these.
- * NULL if there is none, or if the algorithms that would be chosen without records have none: the recorded ones may be
- * slower. With --tune-frozen only records count. */
-const Schedule *best_record(Compilation *compilation, const Unit **unit, const Target *target, const Schedule *user,
-                            const char *inputs);
-/* The same on the inputs that were given last; if it is none of them, on random ones; else from records of its tasks. */
-const Schedule *best_known(Compilation *compilation, const Unit **unit, const Target *target, const Schedule *user);
-/* What the level chooses without a record and without measuring. */
-void schedule_notes(Text *text, const Schedule *schedule, const char *before);
-const Schedule *best_default(Compilation *compilation, const Unit **unit, const Target *target, const Schedule *user);
-/* What the static model has already chosen for a program without a user's block; NULL if nothing. */
-StaticChoice *known_choice(const Compilation *compilation, const Program *program, const Target *target);
-/* The alternative that the static model chooses; -1: as written. */
-int preferred_alternative(Compilation *compilation, const Unit *all, const Target *target);
 /* Whether candidates for the target can run. */
 bool can_measure(const Compilation *compilation, const Target *target);
-/* Becomes non-zero when the user asks to end the search. */
-const volatile int *tune_stop(void);
-/* -O tune for one unit. *unit becomes the one with the best algorithms. NULL after a message. Sets *origin if nothing
- * was measured. */
-const Schedule *tune_unit(Compilation *compilation, const Unit **unit, const Target *target, const Schedule *user,
-                          const char **origin);
-/* The unit as the source's block for the target wants it: with the algorithms that the block names, and the rest of the
- * block as its schedule. NULL after a message. */
-const Unit *unit_of_block(Compilation *compilation, const Unit *unit, const Target *target);
-/* Whether the block leaves nothing to choose but what its algorithms leave open. */
-bool block_is_whole(Compilation *compilation, const Unit *unit, const Target *target, const Schedule *block);
+
+/* block.c: a block of the source */
+/* The block of the unit that fits the target best, or NULL. */
+const Schedule *user_schedule(const Unit *unit, const Target *target);
 /* Whether nothing is chosen or added at this level: it has no holes and, from -O2 on, leaves nothing open. */
 bool block_is_exact(const Compilation *compilation, const Program *program, const Target *target,
                     const Schedule *block);
@@ -117,10 +86,51 @@ const Schedule *schedule_closed(Compilation *compilation, const Program *program
                                 const Schedule *schedule);
 /* What the schedule has beyond the block, or NULL, of the source: a line for each statement, after `before`. */
 void block_notes(Text *text, const Schedule *block, const Schedule *schedule, const char *before);
+
+/* check.c: checks that the block is legal with its holes filled as -O1 would fill them. False after a message. */
+bool check_schedule(Compilation *compilation, const Unit *unit, const Target *target);
+
+/* database.c: NULL if there is none, after a message where that is an error. Below -O tune a missing one is not: nothing
+ * was tuned yet. */
+Database *compilation_database(Compilation *compilation);
+void close_database(Compilation *compilation);
+
+/* algorithm.c: units with one of their algorithms */
+/* The unit as the source's block for the target wants it: with the algorithms that the block names, and the rest of the
+ * block as its schedule. NULL after a message. */
+const Unit *unit_of_block(Compilation *compilation, const Unit *unit, const Target *target);
 /* The schedule with statements that name the algorithms of the program. */
 const Schedule *schedule_with_algorithms(Compilation *compilation, const Program *program, const Schedule *schedule);
 /* The unit with one of its alternatives as its program and no others. -1: as written. */
 const Unit *unit_with(Compilation *compilation, const Unit *unit, int alternative);
+
+/* functions.c */
+/* The function of a unit, checked; made once. NULL after a message. */
+Function *function_of(Compilation *compilation, const Unit *source, const Target *target);
+/* What is asked of a planner for a unit. */
+PlanFunction asked_of(Compilation *compilation, const Unit *unit, const Target *target);
+/* For the functions with packed arguments: a unit whose programs have these arguments as constants. Its schedule is the
+ * user's block, or else the default when packing costs nothing. NULL: no argument is packed. */
+const Unit *packing_unit(Compilation *compilation, const Unit *unit);
+
+/* tune.c: -O tune */
+/* Becomes non-zero when the user asks to end the search. */
+const volatile int *tune_stop(void);
+/* Searches for the functions of the file on all targets. False after a message. */
+bool tune_file(Compilation *compilation, const Target *const *targets);
+/* What the search found, or what stands for it where nothing is measured. False after a message. */
+bool tuned_plan(Compilation *compilation, const Function *function, Plan *plan);
+
+/* schedule.c */
+/* The plan of a unit. False after a message. */
+bool choose_schedule(Compilation *compilation, const Unit *unit, const Target *target, Scheduled *scheduled);
+/* The schedule of a packing unit; *unit becomes the one with its algorithms. NULL: as written. */
+const Schedule *packing_schedule(Compilation *compilation, const Unit **unit, const Target *target);
+/* What was not done to the stages that was meant to be, and why: a line each, after `before`. */
+void schedule_notes(Text *text, const Schedule *schedule, const char *before);
+
+/* instr.c: checks the instructions that a nest uses against their meanings, each once. False after a message. */
+bool check_instrs_of(Compilation *compilation, const Nest *nest);
 /* -run: runs each kernel, checks it against the interpreter, and prints one line for each. Returns the exit status. */
 int run_kernels(Compilation *compilation, Kernel *const *kernels, int count, const Target *target);
 

@@ -89,3 +89,7 @@ const Target *find_target(Arena *arena, const Options *options, const char *name
     }
     return backend_can(backend, CAN_PARALLEL) ? target : target_make(arena, name, 1);
 }
+
+bool can_measure(const Compilation *c, const Target *target) {
+    return (target->host || c->options->runner) && backend_can(backend_of(target), CAN_RUN);
+}

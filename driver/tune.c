@@ -1,4 +1,5 @@
-/* tune.c - -O tune for one unit: searches if the database does not know enough, and stops in order.
+/* tune.c - -O tune for a file: lends the searches what they measure with, and stops them in order. What is searched, and
+ * with how many trials, autosched_tune decides.
  *
  * The first Ctrl-C ends the searches and keeps the best so far. The second one ends the program.
  */
@@ -7,8 +8,8 @@
 #include "driver/inputs.h"
 #include "lang/ending_signals.h"
 #include "lang/terminal.h"
-#include <math.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -34,120 +35,198 @@ static void catch_stop_signals(void) {
             sigaction(ending_signals[i], &action, NULL);
 }
 
-/* --- what a function may take --- */
-
-bool can_measure(const Compilation *c, const Target *target) {
-    return (target->host || c->options->runner) && backend_can(backend_of(target), CAN_RUN);
-}
-
-static int trials_for_unit(const Compilation *c) {
-    int units = c->tune_units_left > 0 ? c->tune_units_left : 1;
-    int trials = (c->tune_trials_left + units - 1) / units;
-    return trials > 0 ? trials : 1;
-}
-
-/* With --trials, which counts for the whole file, trials that a function does not use go to the next ones. */
-static void count_trials(Compilation *c, int trials, int used) {
-    bool shared = c->options->trials && used < trials;
-    c->tune_units_left--;
-    c->tune_trials_left -= shared ? used : trials;
-}
-
 /* --- what is not measured --- */
 
-static Schedule *unmeasured_schedule(Compilation *c, const Program *program, const Target *target,
-                                     const Schedule *user) {
-    return autosched_default(c->arena, program, target, user, EFFORT_MODEL_MORE, c->options->seed);
+/* What is chosen without a search gets the time of one. */
+static Plan unmeasured_plan(Compilation *c, const PlanFunction *asked) {
+    Planner planner = c->planner;
+    planner.effort = EFFORT_MODEL_MORE;
+    return plan_default(&planner, asked);
 }
 
-/* A function that cannot be measured gets what another machine has recorded. NULL, after a message, if there is
+/* A function that cannot be measured gets what another machine has recorded. No plan, after a message, if there is
  * nothing. */
-static const Schedule *recorded_elsewhere(Compilation *c, const Unit **unit, const Target *target, const Schedule *user,
-                                          const char *why) {
-    const Schedule *recorded = best_known(c, unit, target, user);
-    if (!recorded)
-        diag(c->diagnostics, DIAG_not_tuned, (Loc){0}, (*unit)->program->symbol,
-             arena_printf(c->arena, " for %s: %s", target->name, why));
+static Plan recorded_elsewhere(Compilation *c, const Function *function, const char *why) {
+    Plan recorded = plan_recorded(&c->planner, &function->asked);
+    if (!recorded.program)
+        diag(c->diagnostics, DIAG_not_tuned, (Loc){0}, function->unit->program->symbol,
+             arena_printf(c->arena, " for %s: %s", function->target->name, why));
     return recorded;
 }
 
 /* For a target that this machine cannot run. */
-static const Schedule *leave_to_others(Compilation *c, const Unit **unit, const Target *target, const Schedule *user,
-                                       const char **origin) {
+static Plan leave_to_others(Compilation *c, const Function *function) {
     const char *why =
         "it does not run on this machine; --runner names a command that starts tensorc-worker where it does";
-    const Schedule *recorded = recorded_elsewhere(c, unit, target, user, why);
-    if (recorded)
-        return recorded;
-    *origin = "the default";
-    if (!user)
-        *unit = unit_with(c, *unit, preferred_alternative(c, *unit, target));
-    return unmeasured_schedule(c, (*unit)->program, target, user);
+    Plan recorded = recorded_elsewhere(c, function, why);
+    return recorded.program ? recorded : unmeasured_plan(c, &function->asked);
 }
 
 /* If nothing could be measured this time: what -O2 chooses. */
-static const Schedule *fall_back(Compilation *c, const Unit **unit, const Target *target, const Schedule *user,
-                                 const char *why, const char **origin) {
-    const Schedule *recorded = recorded_elsewhere(c, unit, target, user, why);
-    if (recorded)
-        return recorded;
-    *origin = "the default";
-    return best_default(c, unit, target, user);
+static Plan fall_back(Compilation *c, const Function *function, const char *why) {
+    Plan recorded = recorded_elsewhere(c, function, why);
+    return recorded.program ? recorded : plan_default(&c->planner, &function->asked);
+}
+
+static Plan unmeasured_as_written(Compilation *c, const Function *function) {
+    PlanFunction asked = function->asked;
+    asked.count = 1;
+    return unmeasured_plan(c, &asked);
 }
 
 /* Only versions for known sizes are tuned. For an automatic version with open sizes there is no message, since its
  * function has one. */
-static Schedule *leave_to_run_time(Compilation *c, const Unit *unit, const Target *target, const Schedule *user) {
-    const Program *program = unit->program;
+static Plan leave_to_run_time(Compilation *c, const Function *function) {
+    const Unit *unit = function->unit;
     if (!unit->tune_count && !unit->is_automatic)
-        diag(c->diagnostics, DIAG_not_tuned, (Loc){0}, program->symbol,
+        diag(c->diagnostics, DIAG_not_tuned, (Loc){0}, unit->program->symbol,
              " for sizes known at run time only (see 'tune' of an export)");
-    return unmeasured_schedule(c, program, target, user);
+    return unmeasured_as_written(c, function);
 }
 
 /* A missing record is an error only for a function that the source asks for. */
-static const Schedule *frozen_schedule(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
-    const Schedule *found = best_known(c, unit, target, user);
-    if (!found && (*unit)->is_automatic)
-        return unmeasured_schedule(c, (*unit)->program, target, user);
-    if (!found)
-        complain("%s: the tuning database has no result for %s (--tune-frozen)", (*unit)->program->symbol,
-                 target_microarchitecture(target));
+static Plan frozen_plan(Compilation *c, const Function *function) {
+    Plan found = plan_recorded(&c->planner, &function->asked);
+    if (!found.program && function->unit->is_automatic)
+        return unmeasured_as_written(c, function);
+    if (!found.program)
+        complain("%s: the tuning database has no result for %s (--tune-frozen)", function->unit->program->symbol,
+                 target_microarchitecture(function->target));
     return found;
 }
 
-/* --- searches --- */
-
-/* Gives this unit its part of the budget that is left. */
-static void set_deadlines(const Compilation *c, Contest *contest) {
-    if (c->tune_deadline <= 0)
-        return;
-    double now = monotonic_seconds(), left = fmax(c->tune_deadline - now, 1e-3);
-    double part = left / (c->tune_units_left > 0 ? c->tune_units_left : 1);
-    contest->deadline = tune_deadline(part);
-    contest->end = now + part;
+static bool is_exact(const Compilation *c, const Function *function) {
+    const Schedule *user = function->asked.user;
+    return user && block_is_exact(c, function->unit->program, function->target, user);
 }
 
-static Contest contest_of(Compilation *c, const Unit *all, const Target *target, const Schedule *user) {
-    Contest contest = {.target = target, .user = user, .count = user ? 1 : all->alternative_count + 1};
-    contest.since = monotonic_seconds();
-    contest.trials = trials_for_unit(c);
-    set_deadlines(c, &contest);
-    contest.units = ARENA_ARRAY(c->arena, const Unit *, contest.count);
-    contest.programs = ARENA_ARRAY(c->arena, Program *, contest.count);
-    contest.tuners = ARENA_ARRAY(c->arena, Tuner *, contest.count);
-    contest.shown = ARENA_ARRAY(c->arena, ShownSearch, contest.count);
-    for (int i = 0; i < contest.count; i++) {
-        contest.units[i] = unit_with(c, all, i - 1);
-        contest.programs[i] = contest.units[i]->program;
+bool tuned_plan(Compilation *c, const Function *function, Plan *plan) {
+    *plan = function->plan;
+    if (plan->program)
+        return true;
+    c->planner.database = is_exact(c, function) ? NULL : compilation_database(c);
+    if (is_exact(c, function))
+        *plan = autosched_choose(&c->planner, &function->asked);
+    else if (!c->planner.database)
+        return false;
+    else if (function->unit->program->size_count)
+        *plan = leave_to_run_time(c, function);
+    else
+        *plan = c->options->frozen ? frozen_plan(c, function) : leave_to_others(c, function);
+    return plan->program != NULL;
+}
+
+/* --- what the searches are lent --- */
+
+static ToolchainOptions toolchain_options(const TunedFile *file, const Function *function, double end) {
+    Compilation *c = file->compilation;
+    const Options *o = c->options;
+    return (ToolchainOptions){.backend = backend_of(function->target),
+                              .jobs = o->jobs,
+                              .threads = function->target->threads,
+                              .seed = o->seed,
+                              .strict = o->strict,
+                              .runner = o->runner,
+                              .stop = &stop_requested,
+                              .locks_warned = &c->locks_warned,
+                              .deadline = end};
+}
+
+static Toolchain *const *open_for_function(void *context, int number, double end, const char **why, bool *transient) {
+    TunedFile *file = context;
+    Compilation *c = file->compilation;
+    const Function *function = file->functions[number];
+    const PlanFunction *asked = &file->asked[number];
+    ToolchainOptions options = toolchain_options(file, function, end);
+    options.inputs = file->inputs[number];
+    for (int i = 0; i < asked->count; i++)
+        know_constants(c->arena, asked->programs[i], asked->target); /* once here, not for each candidate */
+    return toolchains_open(c->arena, asked->programs, asked->count, asked->target, &options, why, transient);
+}
+
+static void close_toolchains(void *context, Toolchain *const *toolchains) {
+    (void)context;
+    toolchains_close(toolchains);
+}
+
+/* For a task of a function, whose arguments are not the function's: their contents are random. */
+static const Toolchain *open_for_task(void *context, int number, Program *program, double end) {
+    TunedFile *file = context;
+    Compilation *c = file->compilation;
+    const Target *target = file->functions[number]->target;
+    ToolchainOptions options = toolchain_options(file, file->functions[number], end);
+    Program **programs = ARENA_ARRAY(c->arena, Program *, 1); /* lives as long as the toolchain */
+    const char *why;
+    bool transient;
+    programs[0] = program;
+    know_constants(c->arena, program, target);
+    Toolchain *const *opened = toolchains_open(c->arena, programs, 1, target, &options, &why, &transient);
+    return opened ? opened[0] : NULL;
+}
+
+static void close_for_task(void *context, const Toolchain *toolchain) {
+    (void)context;
+    toolchains_close((Toolchain *const[]){(Toolchain *)toolchain});
+}
+
+static void begin_function(void *context, int number, int trials, double end) {
+    TunedFile *file = context;
+    catch_stop_signals();
+    if (file->unfit[number])
+        show(stderr, "tensorc: %s is measured with random contents where a file does not fit: %s\n",
+             file->functions[number]->unit->program->symbol, file->unfit[number]);
+    file->shown = (ShownSearches){.function = &file->asked[number],
+                                  .trials = trials,
+                                  .since = monotonic_seconds(),
+                                  .end = end,
+                                  .last = ARENA_ARRAY(file->compilation->arena, TuneProgress,
+                                                      file->asked[number].count)};
+    progress_begin(file);
+}
+
+/* Warns of a search whose machine was lost before the end, or that has nothing to compare with. */
+static void warn_of_failure(const Compilation *c, const FunctionTuning *tuning) {
+    const TuneResult *result = tuning->results[tuning->preferred], *best = tuning->results[tuning->best];
+    for (int i = 0; i < tuning->function->count; i++)
+        result = tuning->results[i] && tuning->results[i]->lost ? tuning->results[i] : result;
+    if (result->why && !result->stopped && (result->lost || best->seconds <= 0))
+        diag(c->diagnostics, DIAG_not_tuned, (Loc){0}, tuning->function->programs[tuning->best]->symbol,
+             arena_printf(c->arena, "%s: %s", best->seconds > 0 ? " to the end" : "", result->why));
+}
+
+/* What the function gets; a plan that another machine recorded, or the default, where nothing was measured. */
+static void end_function(void *context, int number, const FunctionTuning *tuning) {
+    TunedFile *file = context;
+    Compilation *c = file->compilation;
+    Function *function = file->functions[number];
+    function->plan = tuning->plan;
+    progress_end(file);
+    if (tuning->results) {
+        show_results(c, tuning);
+        warn_of_failure(c, tuning);
+    } else if (tuning->plan.program) {
+        show_found(c, tuning->plan.program);
+    } else if (tuning->transient) {
+        function->plan = fall_back(c, function, tuning->why);
+    } else {
+        complain("%s cannot be tuned: %s", function->unit->program->symbol, tuning->why);
     }
-    contest.inputs = search_inputs(c, all->program, &contest.inputs_name, &contest.inputs_unfit);
-    return contest;
 }
 
-static const char *inputs_of(const Contest *contest) {
-    return contest->inputs_name ? contest->inputs_name : "";
+static const TuneBench *bench_of(TunedFile *file) {
+    TuneBench *bench = ARENA_NEW(file->compilation->arena, TuneBench);
+    *bench = (TuneBench){.context = file,
+                         .open = open_for_function,
+                         .close = close_toolchains,
+                         .open_task = open_for_task,
+                         .close_task = close_for_task,
+                         .begin = begin_function,
+                         .progress = show_progress,
+                         .end = end_function};
+    return bench;
 }
+
+/* --- what is measured where --- */
 
 /* What the default depends on besides its task: this build of the compiler, and the seed. */
 static const char *name_maker(const Compilation *c) {
@@ -157,11 +236,6 @@ static const char *name_maker(const Compilation *c) {
         return NULL;
     return arena_printf(c->arena, "%s %lld %lld.%09ld %llu", PACKAGE_VERSION, (long long)file.st_size,
                         (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec, (unsigned long long)c->options->seed);
-}
-
-/* The part of the budget that a function gets in any case. A search that used it counts as done. */
-static double own_budget(const Compilation *c) {
-    return c->tune_units > 0 ? c->options->budget / c->tune_units : 0;
 }
 
 /* The processor's name; NULL: the system does not tell. */
@@ -188,254 +262,91 @@ static const char *name_device(const Compilation *c) {
                         named ? host.nodename : "");
 }
 
-static ToolchainOptions toolchain_options(Compilation *c, const Contest *contest) {
+static TuneOptions search_options(Compilation *c) {
     const Options *o = c->options;
-    return (ToolchainOptions){.backend = backend_of(contest->target),
-                              .jobs = o->jobs,
-                              .threads = contest->target->threads,
-                              .seed = o->seed,
-                              .strict = o->strict,
-                              .runner = o->runner,
-                              .stop = &stop_requested,
-                              .locks_warned = &c->locks_warned,
-                              .deadline = contest->end};
+    return (TuneOptions){.trials = o->trials,
+                         .maker = search_is_cold(o->search) ? NULL : name_maker(c),
+                         .file = c->input,
+                         .budget_seconds = o->budget,
+                         .device = name_device(c),
+                         .toolchain = "tensorc " PACKAGE_VERSION ", LLVM " LLVM_VERSION_TEXT,
+                         .processors = o->runner ? 0 : (int)sysconf(_SC_NPROCESSORS_ONLN),
+                         .log = c->log,
+                         .search = o->search,
+                         .scheduler = o->scheduler,
+                         .cost_model = o->cost_model,
+                         .seed = o->seed,
+                         .stop = &stop_requested};
 }
 
-/* What the tasks of a function are measured with. */
-typedef struct TaskBench {
-    Compilation *compilation;
-    const Contest *contest;
-} TaskBench;
+/* --- the functions of a file --- */
 
-/* For a task of a function, whose arguments are not the function's: their contents are random. */
-static const Toolchain *open_for_task(void *context, Program *program) {
-    const TaskBench *bench = context;
-    Compilation *c = bench->compilation;
-    ToolchainOptions options = toolchain_options(c, bench->contest);
-    Program **programs = ARENA_ARRAY(c->arena, Program *, 1); /* lives as long as the toolchain */
-    const char *why;
-    bool transient;
-    programs[0] = program;
-    know_constants(c->arena, program, bench->contest->target);
-    Toolchain *const *opened =
-        toolchains_open(c->arena, programs, 1, bench->contest->target, &options, &why, &transient);
-    return opened ? opened[0] : NULL;
+static bool is_searched(const Compilation *c, const Function *function) {
+    return can_measure(c, function->target) && !is_exact(c, function) && !function->unit->program->size_count;
 }
 
-static void close_for_task(void *context, const Toolchain *toolchain) {
-    (void)context;
-    toolchains_close((Toolchain *const[]){(Toolchain *)toolchain});
+typedef LIST(Function *) Functions;
+
+/* Adds the function and its versions, those that are searched for. False after a message. */
+static bool add_searched(Compilation *c, const Unit *unit, const Target *target, Functions *searched) {
+    Function *function = function_of(c, unit, target);
+    if (!function)
+        return false;
+    if (is_searched(c, function))
+        list_push(c->arena, searched, function);
+    for (int v = 0; v < function->version_count; v++)
+        if (!add_searched(c, function->versions[v], target, searched))
+            return false;
+    return true;
 }
 
-static const Workshop *workshop_of(Compilation *c, const Contest *contest) {
-    Workshop *workshop = ARENA_NEW(c->arena, Workshop);
-    TaskBench *bench = ARENA_NEW(c->arena, TaskBench);
-    *bench = (TaskBench){c, contest};
-    *workshop = (Workshop){bench, open_for_task, close_for_task};
-    return workshop;
-}
-
-static TuneOptions *search_options(Compilation *c, const Contest *contest, int number) {
-    const Options *o = c->options;
-    contest->shown[number] = (ShownSearch){.contest = contest};
-    TuneOptions *options = ARENA_NEW(c->arena, TuneOptions);
-    *options =
-        (TuneOptions){.trials = contest->trials,
-                      .maker = search_is_cold(o->search) ? NULL : name_maker(c),
-                      .file = c->input,
-                      .budget_seconds = own_budget(c),
-                      .inputs = contest->inputs_name,
-                      .device = name_device(c),
-                      .toolchain = "tensorc " PACKAGE_VERSION ", LLVM " LLVM_VERSION_TEXT,
-                      .processors = o->runner ? 0 : (int)sysconf(_SC_NPROCESSORS_ONLN),
-                      .log = c->log,
-                      .search = o->search,
-                      .scheduler = o->scheduler,
-                      .workshop = workshop_of(c, contest),
-                      .cost_model = o->cost_model,
-                      .seed = o->seed,
-                      .threads = contest->target->threads,
-                      .standard = contest->user ? NULL : known_choice(c, contest->programs[number], contest->target),
-                      .stop = &stop_requested,
-                      .progress = show_progress,
-                      .progress_context = &contest->shown[number]};
-    return options;
-}
-
-static Tuner *open_tuner(Compilation *c, const Contest *contest, int number) {
-    return tuner_new(c->arena, contest->programs[number], contest->target, contest->user,
-                     contest->toolchains ? contest->toolchains[number] : NULL, compilation_database(c),
-                     search_options(c, contest, number));
-}
-
-static int count_used(const Contest *contest) {
-    int used = 0;
-    for (int i = 0; i < contest->count; i++)
-        used += tuner_trials(contest->tuners[i]);
-    return used;
-}
-
-static bool contest_is_known(Compilation *c, const Contest *contest, int *used) {
-    const TuneOptions *options = search_options(c, contest, 0);
-    return options->maker && searches_are_known(c->arena, compilation_database(c), contest->programs, contest->count,
-                                                contest->target, contest->user, options, used);
-}
-
-/* False if nothing can be measured. *transient: it may work another time, and the runner is not the cause. */
-static bool open_toolchains(Compilation *c, Contest *contest, const char **why, bool *transient) {
-    ToolchainOptions options = toolchain_options(c, contest);
-    options.inputs = contest->inputs;
-    for (int i = 0; i < contest->count; i++)
-        know_constants(c->arena, contest->programs[i], contest->target); /* once here, not for each candidate */
-    contest->toolchains =
-        toolchains_open(c->arena, contest->programs, contest->count, contest->target, &options, why, transient);
-    return contest->toolchains != NULL;
-}
-
-/* The searches take turns. The one that is preferred without measuring goes first. */
-static void search_in_turns(Contest *contest) {
-    Tuner *next = contest->tuners[contest->preferred];
-    int until;
-    tuner_search(next, 1, contest->deadline);
-    bool compared = contest->count == 1;
-    while (!stop_requested && (next = tuners_next(contest->tuners, contest->count, contest->trials, &until))) {
-        if (until > 1 && !compared)
-            tuners_compare(contest->tuners, contest->count, contest->deadline);
-        else
-            tuner_search(next, until, contest->deadline);
-        compared |= until > 1;
+static TunedFile *file_of(Compilation *c, const Functions *searched) {
+    TunedFile *file = ARENA_NEW(c->arena, TunedFile);
+    int count = searched->count;
+    *file = (TunedFile){.compilation = c, .functions = searched->items};
+    file->asked = ARENA_ARRAY(c->arena, PlanFunction, count);
+    file->inputs = ARENA_ARRAY(c->arena, void *const *, count);
+    file->unfit = ARENA_ARRAY(c->arena, const char *, count);
+    for (int f = 0; f < count; f++) {
+        const Unit *unit = searched->items[f]->unit;
+        file->asked[f] = searched->items[f]->asked;
+        file->inputs[f] = search_inputs(c, unit->program, &file->asked[f].inputs, &file->unfit[f]);
+        file->asked[f].chosen_again =
+            c->options->mode != MODE_RUN && !unit->is_version && packing_unit(c, unit) != NULL;
     }
-    contest->spent = contest->deadline > 0 && !stop_requested && monotonic_seconds() >= contest->deadline;
-    tuners_race(contest->tuners, contest->count, contest->end);
+    return file;
 }
 
-/* NULL if the search did nothing. */
-static TuneResult *end_search(const Contest *contest, int number) {
-    Tuner *tuner = contest->tuners[number];
-    if (tuner_trials(tuner) > 0 || number == contest->preferred)
-        return tuner_finish(tuner);
-    tuner_close(tuner);
-    return NULL;
+static bool tune_functions(Compilation *c, const Functions *searched) {
+    c->planner.database = compilation_database(c);
+    if (!c->planner.database)
+        return false;
+    TunedFile *file = file_of(c, searched);
+    TuneOptions options = search_options(c);
+    FunctionTuning *tunings = ARENA_ARRAY(c->arena, FunctionTuning, searched->count);
+    return autosched_tune(&c->planner, file->asked, searched->count, &options, c->tune_deadline, bench_of(file),
+                          tunings);
 }
 
-/* The best result of all searches. Until the default of the preferred one is measured, it is that one. */
-static int choose_result(const Contest *contest, TuneResult *const *results) {
-    int best = contest->preferred;
-    for (int i = 0; i < contest->count && tuner_knows_default(contest->tuners[contest->preferred]); i++)
-        if (results[i] && results[i]->seconds > 0 &&
-            (results[best]->seconds <= 0 || results[i]->seconds < results[best]->seconds))
-            best = i;
-    return best;
-}
-
-/* Warns of a search whose machine was lost before the end, or that has nothing to compare with. */
-static void warn_of_failure(const Compilation *c, const Contest *contest, TuneResult *const *results, int best) {
-    const TuneResult *result = results[contest->preferred];
-    for (int i = 0; i < contest->count; i++)
-        result = results[i] && results[i]->lost ? results[i] : result;
-    if (result->why && !result->stopped && (result->lost || results[best]->seconds <= 0))
-        diag(c->diagnostics, DIAG_not_tuned, (Loc){0}, contest->programs[best]->symbol,
-             arena_printf(c->arena, "%s: %s", results[best]->seconds > 0 ? " to the end" : "", result->why));
-}
-
-static bool is_lost(const Contest *contest) {
-    for (int i = 0; i < contest->count; i++)
-        if (tuner_is_lost(contest->tuners[i]))
-            return true;
-    return false;
-}
-
-/* Ends the searches. *unit becomes the one that the best schedule is for. *kept: the database has all results, and
- * enough of them to compare. */
-static const Schedule *end_contest(Compilation *c, Contest *contest, const Unit **unit, bool *kept,
-                                   const char **origin) {
-    TuneResult **results = ARENA_ARRAY(c->arena, TuneResult *, contest->count);
-    *kept = tuner_knows_default(contest->tuners[contest->preferred]);
-    for (int i = 0; i < contest->count; i++) {
-        results[i] = end_search(contest, i);
-        *kept &= !results[i] || results[i]->unrecorded == 0;
+/* Whether each file of --input is for an argument of a function that is searched for, which is called by its name in the
+ * source, without the sizes of a version. False after a message. */
+static bool inputs_fit(Compilation *c, const Functions *searched) {
+    Program **programs = ARENA_ARRAY(c->arena, Program *, searched->count + 1);
+    for (int f = 0; f < searched->count; f++) {
+        programs[f] = ARENA_NEW(c->arena, Program);
+        *programs[f] = *searched->items[f]->unit->program;
+        programs[f]->symbol = arena_strndup(c->arena, programs[f]->symbol, strcspn(programs[f]->symbol, "."));
     }
-    int best = choose_result(contest, results);
-    toolchains_close(contest->toolchains);
-    progress_end(contest);
-    show_results(c, contest, results, best);
-    warn_of_failure(c, contest, results, best);
-    *origin = results[best]->seconds > 0 ? "tuning" : "the default";
-    *unit = contest->units[best];
-    return results[best]->schedule;
+    return c->options->mode == MODE_RUN || search_inputs_fit(c, programs, searched->count);
 }
 
-/* Chooses the preferred algorithm. The functions of packed arguments are chosen after the search, which takes as long
- * again, so that time is reserved. */
-static void choose_preferred(Compilation *c, const Unit *all, Contest *contest) {
-    double since = monotonic_seconds();
-    contest->preferred = preferred_alternative(c, all, contest->target) + 1;
-    bool packs = contest->end > 0 && c->options->mode != MODE_RUN && !all->is_version && packing_unit(c, all);
-    double kept = packs ? monotonic_seconds() - since : 0;
-    contest->deadline -= kept;
-    contest->end -= kept;
-}
-
-static const Schedule *search_algorithms(Compilation *c, const Unit **unit, Contest *contest, int *used,
-                                         const char **origin) {
-    const Unit *all = *unit;
-    catch_stop_signals();
-    if (contest->inputs_unfit)
-        show(stderr, "tensorc: %s is measured with random contents where a file does not fit: %s\n",
-             all->program->symbol, contest->inputs_unfit);
-    progress_begin(c, contest);
-    if (!contest->user)
-        choose_preferred(c, all, contest);
-    for (int i = 0; i < contest->count; i++)
-        contest->tuners[i] = open_tuner(c, contest, i);
-    search_in_turns(contest);
-    *used = count_used(contest);
-    bool kept;
-    const Schedule *found = end_contest(c, contest, unit, &kept, origin);
-    if (kept && contest->spent && !is_lost(contest))
-        searches_note_budget(c->arena, compilation_database(c), contest->programs, contest->count, contest->target,
-                             contest->user, search_options(c, contest, 0));
-    const Schedule *recorded = kept ? best_record(c, &all, contest->target, contest->user, inputs_of(contest)) : NULL;
-    if (recorded) {
-        *unit = all; /* the choice of later compilations, from the same records */
-        *origin = "tuning";
-    }
-    return recorded ? recorded : found;
-}
-
-static const Schedule *search_unit(Compilation *c, const Unit **unit, const Target *target, const Schedule *user,
-                                   const char **origin) {
-    Contest contest = contest_of(c, *unit, target, user);
-    const Schedule *found = NULL;
-    const char *why = "";
-    bool transient = true;
-    int used = 0;
-    if (contest_is_known(c, &contest, &used))
-        found = best_record(c, unit, target, user, inputs_of(&contest));
-    if (found)
-        show_found(c, (*unit)->program);
-    else if (open_toolchains(c, &contest, &why, &transient))
-        found = search_algorithms(c, unit, &contest, &used, origin);
-    else if (stop_requested) {
-        why = "the search was stopped";
-        transient = true;
-    }
-    count_trials(c, contest.trials, used);
-    if (!transient)
-        complain("%s cannot be tuned: %s", (*unit)->program->symbol, why);
-    return found || !transient ? found : fall_back(c, unit, target, user, why, origin);
-}
-
-const Schedule *tune_unit(Compilation *c, const Unit **unit, const Target *target, const Schedule *user,
-                          const char **origin) {
-    bool open = (*unit)->program->size_count > 0;
-    *origin = open ? "the default" : "tuning";
-    if (!compilation_database(c))
-        return NULL;
-    if (open)
-        return leave_to_run_time(c, *unit, target, user);
+bool tune_file(Compilation *c, const Target *const *targets) {
+    Functions searched = {0};
+    for (int t = 0; t < c->options->targets.count; t++)
+        for (int i = 0; i < c->module->units.count; i++)
+            if (!add_searched(c, &c->module->units.items[i], targets[t], &searched))
+                return false;
     if (c->options->frozen)
-        return frozen_schedule(c, unit, target, user);
-    return can_measure(c, target) ? search_unit(c, unit, target, user, origin)
-                                  : leave_to_others(c, unit, target, user, origin);
+        return true;
+    return inputs_fit(c, &searched) && (!searched.count || tune_functions(c, &searched));
 }

@@ -14,7 +14,7 @@
 static const double terminal_seconds = 1;
 
 struct Progress {
-    const Contest *contest;
+    ShownSearches *shown;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t ended;
@@ -27,10 +27,10 @@ typedef struct ShownTotals {
     double best;
 } ShownTotals;
 
-static ShownTotals add_shown(const Contest *contest) {
+static ShownTotals add_shown(const ShownSearches *shown) {
     ShownTotals totals = {.best = HUGE_VAL};
-    for (int i = 0; i < contest->count; i++) {
-        const TuneProgress *last = &contest->shown[i].last;
+    for (int i = 0; i < shown->function->count; i++) {
+        const TuneProgress *last = &shown->last[i];
         totals.trials += last->trials;
         totals.failed += last->failed;
         totals.best = last->best_seconds > 0 ? fmin(totals.best, last->best_seconds) : totals.best;
@@ -38,26 +38,26 @@ static ShownTotals add_shown(const Contest *contest) {
     return totals;
 }
 
-static double seconds_to_go(const Contest *contest, int trials, double now) {
-    double left = trials > 0 ? (now - contest->since) / trials * (contest->trials - trials) : 0;
-    return contest->end > 0 ? (trials > 0 ? fmin(left, contest->end - now) : contest->end - now) : left;
+static double seconds_to_go(const ShownSearches *shown, int trials, double now) {
+    double left = trials > 0 ? (now - shown->since) / trials * (shown->trials - trials) : 0;
+    return shown->end > 0 ? (trials > 0 ? fmin(left, shown->end - now) : shown->end - now) : left;
 }
 
 /* Cut at the width of the terminal, so that it stays one line. */
 static void show_line(const Progress *progress) {
-    const Contest *contest = progress->contest;
-    const Program *program = contest->programs[0];
-    ShownTotals totals = add_shown(contest);
-    double now = monotonic_seconds(), left = seconds_to_go(contest, totals.trials, now);
+    const ShownSearches *shown = progress->shown;
+    const Program *program = shown->function->programs[0];
+    ShownTotals totals = add_shown(shown);
+    double now = monotonic_seconds(), left = seconds_to_go(shown, totals.trials, now);
     Arena *arena = arena_new();
     Text text = {.arena = arena};
     text_add(&text, "%stuning %s: %d/%d trials", progress->terminal ? "\r\033[K\033[?7l" : "tensorc: ", program->symbol,
-             totals.trials, contest->trials);
+             totals.trials, shown->trials);
     if (totals.failed)
         text_add(&text, ", %d failed", totals.failed);
     if (totals.best < HUGE_VAL)
         text_add(&text, ", best %s", speed_text(arena, totals.best, program_flops(program)));
-    text_add(&text, ", %.0f s", now - contest->since);
+    text_add(&text, ", %.0f s", now - shown->since);
     if (left > 0)
         text_add(&text, ", %.0f s to go", left);
     text_add(&text, "%s", progress->terminal ? "\033[?7h" : "\n");
@@ -86,13 +86,13 @@ static void *tick(void *context) {
     return NULL;
 }
 
-void show_progress(void *context, const TuneProgress *said) {
-    ShownSearch *shown = context;
-    Progress *progress = shown->contest->progress;
+void show_progress(void *context, int function, int program, const TuneProgress *said) {
+    (void)function; /* one at a time */
+    Progress *progress = ((TunedFile *)context)->progress;
     if (!progress)
         return;
     pthread_mutex_lock(&progress->lock);
-    shown->last = *said;
+    progress->shown->last[program] = *said;
     if (progress->terminal)
         show_line(progress);
     pthread_mutex_unlock(&progress->lock);
@@ -107,23 +107,24 @@ static bool start_thread(Progress *progress) {
     return started;
 }
 
-void progress_begin(Compilation *c, Contest *contest) {
+void progress_begin(TunedFile *file) {
+    const Compilation *c = file->compilation;
     if (json_is_open()) /* it consists of whole messages, and programs do not watch progress */
         return;
     Progress *progress = ARENA_NEW(c->arena, Progress);
     pthread_condattr_t clock;
-    progress->contest = contest;
+    progress->shown = &file->shown;
     progress->terminal = isatty(STDERR_FILENO);
     progress->period = progress->terminal ? terminal_seconds : c->options->progress;
     pthread_mutex_init(&progress->lock, NULL);
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_cond_init(&progress->ended, &clock);
-    contest->progress = start_thread(progress) ? progress : NULL; /* a search also works without this thread */
+    file->progress = start_thread(progress) ? progress : NULL; /* a search also works without this thread */
 }
 
-void progress_end(Contest *contest) {
-    Progress *progress = contest->progress;
+void progress_end(TunedFile *file) {
+    Progress *progress = file->progress;
     if (!progress)
         return;
     pthread_mutex_lock(&progress->lock);
@@ -135,5 +136,5 @@ void progress_end(Contest *contest) {
     pthread_mutex_destroy(&progress->lock);
     if (progress->terminal)
         fputs("\r\033[K", stderr);
-    contest->progress = NULL;
+    file->progress = NULL;
 }

@@ -36,10 +36,10 @@ typedef struct Totals {
     bool stopped;
 } Totals;
 
-static Totals add_results(Arena *arena, const Contest *contest, TuneResult *const *results) {
+static Totals add_results(Arena *arena, const FunctionTuning *tuning) {
     Totals totals = {0};
-    for (int i = 0; i < contest->count; i++) {
-        const TuneResult *result = results[i];
+    for (int i = 0; i < tuning->function->count; i++) {
+        const TuneResult *result = tuning->results[i];
         if (!result)
             continue;
         totals.algorithms += result->trials > 0;
@@ -99,43 +99,43 @@ static void show_gain(Arena *arena, const Program *program, const TuneResult *re
 }
 
 /* One line for each algorithm. Without -v only for those with wrong results. */
-static void show_each(const Compilation *c, const Contest *contest, TuneResult *const *results) {
-    for (int i = 0; i < contest->count; i++) {
-        const TuneResult *result = results[i];
+static void show_each(const Compilation *c, const FunctionTuning *tuning) {
+    for (int i = 0; i < tuning->function->count; i++) {
+        const TuneResult *result = tuning->results[i];
         bool wrong = result && result->failed[OUTCOME_WRONG];
         if (!result || result->trials == 0 || !(wrong || c->options->verbose))
             continue;
-        show_name(c->arena, "", contest->programs[i]);
+        show_name(c->arena, "", tuning->function->programs[i]);
         show(stderr, "%s", trials_text(c->arena, result->trials));
         show_failures(result->failed, result->unsettled, result->reasons.items, result->reasons.count);
-        show_gain(c->arena, contest->programs[i], result, result);
+        show_gain(c->arena, tuning->function->programs[i], result, result);
         show(stderr, "\n");
     }
 }
 
 /* The default in this line is what is compiled without measuring. */
-static void show_sum(const Compilation *c, const Contest *contest, TuneResult *const *results, int best) {
-    Totals totals = add_results(c->arena, contest, results);
-    show_name(c->arena, "tuned ", contest->programs[best]);
+static void show_sum(const Compilation *c, const FunctionTuning *tuning) {
+    Totals totals = add_results(c->arena, tuning);
+    show_name(c->arena, "tuned ", tuning->function->programs[tuning->best]);
     show(stderr, "%s", trials_text(c->arena, totals.measured));
     if (totals.algorithms > 1)
         show(stderr, " of %d algorithms", totals.algorithms);
-    show(stderr, " in %.1f s", monotonic_seconds() - contest->since);
+    show(stderr, " in %.1f s", tuning->seconds);
     if (totals.found)
         show(stderr, ", after %d in the database", totals.found);
     show_failures(totals.failed, totals.unsettled, totals.reasons.items, totals.reasons.count);
     if (totals.build_seconds > 0)
         show(stderr, ", each built in %.0f ms", 1e3 * totals.build_seconds / totals.measured);
-    show_gain(c->arena, contest->programs[best], results[best], results[contest->preferred]);
+    show_gain(c->arena, tuning->function->programs[tuning->best], tuning->results[tuning->best], tuning->results[tuning->preferred]);
     show(stderr, "%s\n", totals.stopped ? "; stopped early" : "");
 }
 
 /* With -v: all reasons for failures in the searches for a function. */
-static void show_reasons(const Compilation *c, const Contest *contest, TuneResult *const *results) {
-    for (int i = 0; i < contest->count && c->options->verbose; i++)
-        for (int r = 0; results[i] && r < results[i]->reasons.count; r++) {
-            const FailureReason *reason = &results[i]->reasons.items[r];
-            show_name(c->arena, "", contest->programs[i]);
+static void show_reasons(const Compilation *c, const FunctionTuning *tuning) {
+    for (int i = 0; i < tuning->function->count && c->options->verbose; i++)
+        for (int r = 0; tuning->results[i] && r < tuning->results[i]->reasons.count; r++) {
+            const FailureReason *reason = &tuning->results[i]->reasons.items[r];
+            show_name(c->arena, "", tuning->function->programs[i]);
             show(stderr, "%d %s: %s\n", reason->count, outcome_words[reason->outcome], reason->why);
         }
 }
@@ -147,20 +147,20 @@ static void warn_of_lost(const Compilation *c, int unrecorded) {
                           unrecorded == 1 ? " is" : "s are"));
 }
 
-void show_results(const Compilation *c, const Contest *contest, TuneResult *const *results, int best) {
-    const Program *program = contest->programs[best];
-    Totals totals = add_results(c->arena, contest, results);
+void show_results(const Compilation *c, const FunctionTuning *tuning) {
+    const Program *program = tuning->function->programs[tuning->best];
+    Totals totals = add_results(c->arena, tuning);
     if (totals.measured && totals.algorithms > 1)
-        show_each(c, contest, results);
+        show_each(c, tuning);
     if (totals.measured || (totals.found && totals.stopped))
-        show_sum(c, contest, results, best);
-    else if (results[best]->seconds > 0)
+        show_sum(c, tuning);
+    else if (tuning->results[tuning->best]->seconds > 0)
         show_found(c, program);
     else
         diag(c->diagnostics, DIAG_not_tuned, (Loc){0}, program->symbol,
              totals.stopped ? ": the search was stopped before anything was measured"
                             : ": there was no time to measure anything");
-    show_reasons(c, contest, results);
+    show_reasons(c, tuning);
     warn_of_lost(c, totals.unrecorded);
 }
 

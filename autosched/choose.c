@@ -1,0 +1,225 @@
+/* choose.c - the plan of a function without measuring: the user's block where it leaves nothing open, the best record,
+ * the default.
+ *
+ * A schedule that is not from the source was legal when it was made, but its legality is proved again: records that are
+ * not legal any more are none. Everything is deterministic in the function, the database and the seed.
+ */
+#include "autosched/plan.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CLOSE_LOOKS = 2 };
+static const double needed_gain = 0.88; /* the estimate of an algorithm must be at most this part of the other one to be
+                                         * chosen without measuring */
+
+/* --- blocks --- */
+
+bool plan_is_exact(Effort effort, const Program *program, const Target *target, const Schedule *block) {
+    return effort < EFFORT_ROUGH ? !schedule_hole_count(block) : !schedule_leaves_open(program, target, block);
+}
+
+const Schedule *plan_filled(const Planner *planner, const Program *program, const Target *target,
+                            const Schedule *block, NestError *error) {
+    if (!schedule_hole_count(block))
+        return block;
+    HoleTree *tree = hole_tree_new(planner->arena, program, block, target);
+    if (tree && !hole_tree_check(tree, error))
+        return NULL;
+    for (Effort effort = EFFORT_FIXED; effort <= EFFORT_MODEL; effort++) {
+        const Schedule *filled = autosched_default(planner->arena, program, target, block, effort, planner->seed);
+        if (filled && filled->count)
+            return filled;
+    }
+    if (!tree || !hole_tree_is_empty(tree, error))
+        autosched_explain(planner->arena, program, target, block, error);
+    return NULL;
+}
+
+const Schedule *plan_named(Arena *arena, const Schedule *schedule, const char *symbol, const Target *target) {
+    Schedule *named = ARENA_NEW(arena, Schedule);
+    if (schedule)
+        *named = *schedule;
+    named->subject = symbol;
+    named->target = !strcmp(target->name, "host") ? target->family->name : target->name;
+    return named;
+}
+
+/* --- the default --- */
+
+StaticChoice *plan_known_choice(const Planner *planner, const Program *program, const Target *target) {
+    for (int i = 0; i < planner->choices.count; i++)
+        if (planner->choices.items[i].program == program && planner->choices.items[i].target == target)
+            return planner->choices.items[i].choice;
+    return NULL;
+}
+
+static const Schedule *model_schedule(Planner *planner, const Program *program, const Target *target) {
+    StaticChoice *choice = plan_known_choice(planner, program, target);
+    if (!choice) {
+        choice = static_choice(planner->arena, program, target, EFFORT_MODEL, planner->seed);
+        list_push(planner->arena, &planner->choices, ((struct KnownChoice){program, target, choice}));
+    }
+    return choice->schedule;
+}
+
+static const Schedule *default_schedule(Planner *planner, const PlanFunction *function, int number, Effort effort) {
+    const Program *program = function->programs[number];
+    if (!function->user && effort == EFFORT_MODEL)
+        return model_schedule(planner, program, function->target);
+    return autosched_default(planner->arena, program, function->target, function->user, effort, planner->seed);
+}
+
+/* The alternatives that are worth a close look. If there are many, a rough estimate picks the fastest: the number of
+ * alternatives is a product over the calls. Returns their number. */
+static int look_closely(const Planner *planner, const PlanFunction *function, int *chosen) {
+    double seconds[CLOSE_LOOKS + 1];
+    int found = 0;
+    for (int i = 1; i < function->count; i++) {
+        const Program *program = function->programs[i];
+        double own = i;
+        if (function->count - 1 > CLOSE_LOOKS) {
+            const Schedule *rough =
+                autosched_default(planner->arena, program, function->target, NULL, EFFORT_ROUGH, planner->seed);
+            own = estimated_seconds(planner->arena, program, rough, function->target);
+        }
+        int place = found < CLOSE_LOOKS ? found++ : CLOSE_LOOKS;
+        for (; place > 0 && seconds[place - 1] > own; place--) {
+            seconds[place] = seconds[place - 1];
+            chosen[place] = chosen[place - 1];
+        }
+        seconds[place] = own;
+        chosen[place] = i;
+    }
+    return found;
+}
+
+/* The effort for comparing algorithms. A larger one is spent only on the chosen algorithm. */
+static Effort first_effort(const Planner *planner) {
+    return planner->effort > EFFORT_MODEL ? EFFORT_MODEL : planner->effort;
+}
+
+/* The default schedule for the algorithm that the static model estimates as fastest. It estimates fast algorithms less
+ * well than the program as written, so they must be better by a margin. */
+static const Schedule *first_default(Planner *planner, const PlanFunction *function, int *number) {
+    int chosen[CLOSE_LOOKS + 1];
+    const Schedule *best = default_schedule(planner, function, 0, first_effort(planner));
+    double seconds = estimated_seconds(planner->arena, function->programs[0], best, function->target) * needed_gain;
+    int count = look_closely(planner, function, chosen);
+    *number = 0;
+    for (int i = 0; i < count; i++) {
+        const Schedule *schedule = default_schedule(planner, function, chosen[i], first_effort(planner));
+        double estimate =
+            estimated_seconds(planner->arena, function->programs[chosen[i]], schedule, function->target);
+        if (estimate >= seconds)
+            continue;
+        seconds = estimate;
+        best = schedule;
+        *number = chosen[i];
+    }
+    return best;
+}
+
+int plan_preferred(Planner *planner, const PlanFunction *function) {
+    int number = 0;
+    if (function->count > 1)
+        first_default(planner, function, &number);
+    return number;
+}
+
+/* --- records --- */
+
+/* Whether the database knows anything of the program on these inputs, even if only failures. */
+static bool is_recorded(const Planner *planner, const PlanFunction *function, int number, const char *inputs) {
+    Record *records;
+    const Target *target = function->target;
+    int count = database_find(planner->arena, planner->database, task_hash(planner->arena, function->programs[number]),
+                              database_target(target), target->threads, &records);
+    for (int r = 0; r < count; r++)
+        if (!strcmp(records[r].inputs, inputs))
+            return true;
+    return false;
+}
+
+/* Whether records are enough to choose between algorithms: those that would be chosen without records must have
+ * some. */
+static bool can_compare(Planner *planner, const PlanFunction *function, const char *inputs) {
+    bool recorded = true;
+    for (int i = 0; i < function->count && recorded; i++)
+        recorded = is_recorded(planner, function, i, inputs);
+    return recorded || is_recorded(planner, function, plan_preferred(planner, function), inputs);
+}
+
+/* The best record of all programs. *number becomes its program. */
+static const Schedule *best_record(Planner *planner, const PlanFunction *function, const char *inputs, int *number) {
+    const Schedule *best = NULL;
+    double seconds = HUGE_VAL;
+    for (int i = 0; i < function->count; i++) {
+        Record record;
+        const Schedule *found =
+            database_best(planner->arena, planner->database, function->programs[i], function->target, function->user,
+                          function->target->threads, inputs, &record);
+        if (!found || record.seconds >= seconds)
+            continue;
+        best = found;
+        seconds = record.seconds;
+        *number = i;
+    }
+    bool choosing = best && function->count > 1 && !planner->frozen;
+    return choosing && !can_compare(planner, function, inputs) ? NULL : best;
+}
+
+/* What records of its tasks make of a function that has none itself, by the algorithms that are chosen without
+ * measuring. */
+static const Schedule *known_by_tasks(Planner *planner, const PlanFunction *function, int *number) {
+    *number = plan_preferred(planner, function);
+    return tasks_schedule(planner->arena, planner->database, function->programs[*number], function->target,
+                          function->target->threads, planner->seed, planner->complete_tasks);
+}
+
+/* --- plans --- */
+
+Plan plan_of(const Planner *planner, const PlanFunction *function, int number, const Schedule *schedule,
+             PlanOrigin origin) {
+    Plan plan = {.program = function->programs[number], .number = number, .origin = origin};
+    if (schedule) {
+        plan.schedule = plan_named(planner->arena, schedule, plan.program->symbol, function->target);
+        plan.nest = nest_build(planner->arena, plan.program, plan.schedule, NULL, function->target, NULL);
+    }
+    return plan.nest ? plan : (Plan){0};
+}
+
+Plan plan_default(Planner *planner, const PlanFunction *function) {
+    int number = 0;
+    bool chooses = function->count > 1 && planner->effort >= EFFORT_ROUGH;
+    const Schedule *best = chooses ? first_default(planner, function, &number) : NULL;
+    if (!best || first_effort(planner) != planner->effort)
+        best = default_schedule(planner, function, number, planner->effort);
+    return plan_of(planner, function, number, best, function->user ? PLAN_COMPLETED : PLAN_BY_DEFAULT);
+}
+
+Plan plan_recorded_on(Planner *planner, const PlanFunction *function, const char *inputs) {
+    int number = 0;
+    const Schedule *best = best_record(planner, function, inputs, &number);
+    return plan_of(planner, function, number, best, PLAN_BY_DATABASE);
+}
+
+Plan plan_recorded(Planner *planner, const PlanFunction *function) {
+    int number = 0;
+    const char *inputs = database_inputs(planner->arena, planner->database, function->programs, function->count,
+                                         function->target, function->user, function->target->threads);
+    const Schedule *best = best_record(planner, function, inputs, &number);
+    if (!best && *inputs)
+        best = best_record(planner, function, "", &number);
+    if (!best && !function->user)
+        best = known_by_tasks(planner, function, &number);
+    return plan_of(planner, function, number, best, PLAN_BY_DATABASE);
+}
+
+Plan autosched_choose(Planner *planner, const PlanFunction *function) {
+    const Schedule *user = function->user;
+    if (user && plan_is_exact(planner->effort, function->programs[0], function->target, user))
+        return plan_of(planner, function, 0, user, PLAN_BY_SOURCE);
+    Plan recorded = planner->database ? plan_recorded(planner, function) : (Plan){0};
+    return recorded.program ? recorded : plan_default(planner, function);
+}

@@ -1,0 +1,210 @@
+/* contest.c - the searches for one function, one for each of its programs.
+ *
+ * The program that is preferred without measuring goes first, then the most promising one. The best result of all wins;
+ * where the database has them all, its best record does, so that later compilations choose the same.
+ */
+#include "autosched/contest.h"
+#include "lang/clock.h"
+
+static bool is_stopped(const Contest *contest) {
+    const TuneOptions *options = contest->file->options;
+    return options->stop && *options->stop;
+}
+
+/* --- what each search is given --- */
+
+/* What a search reports is told of its function. */
+typedef struct Reported {
+    const Contest *contest;
+    int program;
+} Reported;
+
+static void relay_progress(void *context, const TuneProgress *progress) {
+    const Reported *reported = context;
+    const TuneBench *bench = reported->contest->file->bench;
+    bench->progress(bench->context, reported->contest->number, reported->program, progress);
+}
+
+static const Toolchain *open_for_task(void *context, Program *program) {
+    const Contest *contest = context;
+    const TuneBench *bench = contest->file->bench;
+    return bench->open_task(bench->context, contest->number, program, contest->end);
+}
+
+static void close_for_task(void *context, const Toolchain *toolchain) {
+    const TuneBench *bench = ((const Contest *)context)->file->bench;
+    bench->close_task(bench->context, toolchain);
+}
+
+static void set_options(Contest *contest, int program) {
+    const PlanFunction *function = contest->function;
+    const Planner *planner = contest->file->planner;
+    TuneOptions *options = &contest->options[program];
+    *options = *contest->file->options;
+    options->trials = contest->trials;
+    options->budget_seconds = contest->own_budget;
+    options->inputs = function->inputs;
+    options->threads = function->target->threads;
+    options->workshop = contest->file->bench->open_task ? &contest->workshop : NULL;
+    options->standard =
+        function->user ? NULL : plan_known_choice(planner, function->programs[program], function->target);
+    options->progress = NULL;
+    if (!contest->file->bench->progress)
+        return;
+    Reported *reported = ARENA_NEW(planner->arena, Reported);
+    *reported = (Reported){contest, program};
+    options->progress = relay_progress;
+    options->progress_context = reported;
+}
+
+static void set_all_options(Contest *contest) {
+    contest->options = ARENA_ARRAY(contest->file->planner->arena, TuneOptions, contest->function->count);
+    contest->workshop = (Workshop){contest, open_for_task, close_for_task};
+    for (int p = 0; p < contest->function->count; p++)
+        set_options(contest, p);
+}
+
+/* --- beginning --- */
+
+bool contest_is_known(Contest *contest, int *used) {
+    const PlanFunction *function = contest->function;
+    Planner *planner = contest->file->planner;
+    set_all_options(contest);
+    *used = 0;
+    if (!contest->options[0].maker ||
+        !searches_are_known(planner->arena, planner->database, function->programs, function->count, function->target,
+                            function->user, &contest->options[0], used))
+        return false;
+    contest->tuning->plan = plan_recorded_on(planner, function, function->inputs ? function->inputs : "");
+    contest->tuning->plan.origin = PLAN_BY_TUNING;
+    return contest->tuning->plan.program != NULL;
+}
+
+/* Chooses the preferred program. What is chosen again after the search takes as long again, so that time is reserved. */
+static void choose_preferred(Contest *contest) {
+    const PlanFunction *function = contest->function;
+    double since = monotonic_seconds();
+    if (!function->user)
+        contest->preferred = plan_preferred(contest->file->planner, function);
+    if (!function->chosen_again || contest->end <= 0)
+        return;
+    double kept = monotonic_seconds() - since;
+    contest->deadline -= kept;
+    contest->end -= kept;
+}
+
+bool contest_open(Contest *contest) {
+    const PlanFunction *function = contest->function;
+    const Planner *planner = contest->file->planner;
+    const TuneBench *bench = contest->file->bench;
+    FunctionTuning *tuning = contest->tuning;
+    contest->toolchains =
+        bench->open(bench->context, contest->number, contest->end, &tuning->why, &tuning->transient);
+    if (!contest->toolchains && is_stopped(contest)) {
+        tuning->why = "the search was stopped";
+        tuning->transient = true;
+    }
+    if (!contest->toolchains)
+        return false;
+    if (bench->begin)
+        bench->begin(bench->context, contest->number, contest->trials, contest->end);
+    choose_preferred(contest);
+    set_all_options(contest); /* with what was chosen now */
+    contest->tuners = ARENA_ARRAY(planner->arena, Tuner *, function->count);
+    for (int p = 0; p < function->count; p++)
+        contest->tuners[p] = tuner_new(planner->arena, function->programs[p], function->target, function->user,
+                                       contest->toolchains[p], planner->database, &contest->options[p]);
+    return true;
+}
+
+/* --- searching --- */
+
+void contest_search(Contest *contest) {
+    int count = contest->function->count, until;
+    Tuner *next = contest->tuners[contest->preferred];
+    tuner_search(next, 1, contest->deadline);
+    bool compared = count == 1;
+    while (!is_stopped(contest) && (next = tuners_next(contest->tuners, count, contest->trials, &until))) {
+        if (until > 1 && !compared)
+            tuners_compare(contest->tuners, count, contest->deadline);
+        else
+            tuner_search(next, until, contest->deadline);
+        compared |= until > 1;
+    }
+    contest->spent =
+        contest->deadline > 0 && !is_stopped(contest) && monotonic_seconds() >= contest->deadline;
+    tuners_race(contest->tuners, count, contest->end);
+}
+
+int contest_trials(const Contest *contest) {
+    int used = 0;
+    for (int p = 0; p < contest->function->count; p++)
+        used += tuner_trials(contest->tuners[p]);
+    return used;
+}
+
+/* --- the end --- */
+
+/* NULL if the search did nothing. */
+static TuneResult *end_search(const Contest *contest, int program) {
+    Tuner *tuner = contest->tuners[program];
+    if (tuner_trials(tuner) > 0 || program == contest->preferred)
+        return tuner_finish(tuner);
+    tuner_close(tuner);
+    return NULL;
+}
+
+/* The best result of all searches. Until the default of the preferred one is measured, it is that one. */
+static int choose_result(const Contest *contest, bool comparable) {
+    TuneResult *const *results = contest->tuning->results;
+    int best = contest->preferred;
+    for (int p = 0; p < contest->function->count && comparable; p++)
+        if (results[p] && results[p]->seconds > 0 &&
+            (results[best]->seconds <= 0 || results[p]->seconds < results[best]->seconds))
+            best = p;
+    return best;
+}
+
+static bool is_lost(const Contest *contest) {
+    for (int p = 0; p < contest->function->count; p++)
+        if (tuner_is_lost(contest->tuners[p]))
+            return true;
+    return false;
+}
+
+/* The database has all results, and enough of them to compare: the plan is that of later compilations, from the same
+ * records. */
+static void use_records(Contest *contest) {
+    const PlanFunction *function = contest->function;
+    Planner *planner = contest->file->planner;
+    if (contest->spent && !is_lost(contest))
+        searches_note_budget(planner->arena, planner->database, function->programs, function->count, function->target,
+                             function->user, &contest->options[0]);
+    Plan recorded = plan_recorded_on(planner, function, function->inputs ? function->inputs : "");
+    if (!recorded.program)
+        return;
+    contest->tuning->plan = recorded;
+    contest->tuning->plan.origin = PLAN_BY_TUNING;
+}
+
+void contest_end(Contest *contest) {
+    const PlanFunction *function = contest->function;
+    FunctionTuning *tuning = contest->tuning;
+    const Planner *planner = contest->file->planner;
+    const TuneBench *bench = contest->file->bench;
+    bool comparable = tuner_knows_default(contest->tuners[contest->preferred]), kept = comparable && planner->database;
+    tuning->results = ARENA_ARRAY(planner->arena, TuneResult *, function->count);
+    for (int p = 0; p < function->count; p++) {
+        tuning->results[p] = end_search(contest, p);
+        kept &= !tuning->results[p] || tuning->results[p]->unrecorded == 0;
+    }
+    tuning->preferred = contest->preferred;
+    tuning->best = choose_result(contest, comparable);
+    const TuneResult *best = tuning->results[tuning->best];
+    tuning->plan = plan_of(planner, function, tuning->best, best->schedule,
+                           best->seconds > 0 ? PLAN_BY_TUNING : PLAN_BY_DEFAULT);
+    bench->close(bench->context, contest->toolchains);
+    tuning->seconds = monotonic_seconds() - contest->since;
+    if (kept)
+        use_records(contest);
+}

@@ -1,0 +1,44 @@
+/* contest.h - the searches for one function, one for each of its programs: they take turns, and the best of all wins. */
+#ifndef AUTOSCHED_CONTEST_H
+#define AUTOSCHED_CONTEST_H
+
+#include "autosched/plan.h"
+
+typedef struct Contest Contest;
+
+/* What the functions of a file share. */
+typedef struct ContestFile {
+    Planner *planner;
+    const TuneOptions *options;
+    const TuneBench *bench;
+} ContestFile;
+
+struct Contest {
+    const ContestFile *file;
+    const PlanFunction *function;
+    int number; /* of the function */
+    FunctionTuning *tuning;
+    int trials;           /* in all, of all programs */
+    double since;         /* when it began */
+    double deadline, end; /* of searching; of the race after it; 0: none */
+    bool spent;           /* the search has used all of its time */
+    int preferred;        /* chosen without measuring; until it is measured, no other one is better */
+    double own_budget;    /* that it has in any case: a search that used it counts as done; 0: none */
+    TuneOptions *options; /* by program */
+    Workshop workshop;
+    Toolchain *const *toolchains;
+    Tuner **tuners;
+};
+
+/* Whether earlier searches leave nothing to be done: then its plan is that of their records. *used: their trials. */
+bool contest_is_known(Contest *contest, int *used);
+/* False, with the reason in the tuning: nothing can be measured. */
+bool contest_open(Contest *contest);
+/* Searches with all its trials and time. */
+void contest_search(Contest *contest);
+/* Trials of all its searches. */
+int contest_trials(const Contest *contest);
+/* Ends the searches, and takes the best result as its plan. */
+void contest_end(Contest *contest);
+
+#endif

@@ -1,0 +1,112 @@
+/* functions.c - the functions of a file for one target each: units as their blocks want them, checked, with the
+ * versions of functions for known sizes. Each is made once.
+ */
+#include "driver/driver.h"
+
+/* --- versions --- */
+
+/* The program for one row of the unit's tune list. NULL if a requirement fails. */
+static Program *bind_row(Compilation *c, const Program *program, const struct TuneSizes *row, const char **why) {
+    return row->at_most ? program_limit(c->arena, program, row->bindings, why)
+                        : program_bind(c->arena, program, row->bindings, row->count, why);
+}
+
+/* The rows of the unit's tune list. If it has none, and no block schedules it, there are automatic rows for sizes that
+ * are worth it. Returns their number. */
+static int version_rows(Compilation *c, const Unit *unit, const Target *target, const struct TuneSizes **rows) {
+    *rows = unit->tunes;
+    if (unit->tune_count || !unit->program->size_count || c->options->level < LEVEL_2 || user_schedule(unit, target))
+        return unit->tune_count;
+    SizeVersion versions[SIZE_VERSIONS];
+    int wanted = program_size_versions(unit->program, versions), count = 0;
+    const char *why = "";
+    struct TuneSizes *made = ARENA_ARRAY(c->arena, struct TuneSizes, SIZE_VERSIONS);
+    struct Binding *bindings = ARENA_ARRAY(c->arena, struct Binding, SIZE_VERSIONS);
+    for (int i = 0; i < wanted; i++) {
+        bindings[i] = (struct Binding){versions[i].size, versions[i].value};
+        made[count] =
+            (struct TuneSizes){.count = 1, .automatic = true, .at_most = versions[i].at_most, .bindings = &bindings[i]};
+        count += bind_row(c, unit->program, &made[count], &why) != NULL;
+    }
+    *rows = made;
+    return count;
+}
+
+/* Named after the sizes: sgemm.M1024.N64, sgemm.M.to16. */
+static const char *version_symbol(Compilation *c, const Unit *unit, const struct TuneSizes *row) {
+    Text symbol = {.arena = c->arena};
+    text_add(&symbol, "%s", unit->program->symbol);
+    for (int i = 0; i < row->count; i++)
+        text_add(&symbol, row->at_most ? ".%s.to%lld" : ".%s%lld", row->bindings[i].name,
+                 (long long)row->bindings[i].value);
+    return symbol.text;
+}
+
+/* The unit for one row of its tune list. */
+static Unit *bind_tune_row(Compilation *c, const Unit *unit, const struct TuneSizes *row) {
+    const char *why = "";
+    Program *program = bind_row(c, unit->program, row, &why);
+    if (!program)
+        INTERNAL_ERROR("%s: sizes that were checked do not bind: %s", unit->program->symbol, why);
+    program->symbol = version_symbol(c, unit, row);
+    Unit *bound = ARENA_NEW(c->arena, Unit);
+    *bound = *unit;
+    bound->program = program;
+    bound->is_version = true;
+    bound->is_automatic = row->automatic;
+    bound->tune_count = 0;
+    bound->alternatives = ARENA_ARRAY(c->arena, Program *, unit->alternative_count + 1);
+    bound->alternative_count = 0;
+    for (int i = 0; i < unit->alternative_count; i++) {
+        Program *alternative = bind_row(c, unit->alternatives[i], row, &why);
+        if (!alternative)
+            continue;
+        alternative->symbol = program->symbol;
+        bound->alternatives[bound->alternative_count++] = alternative;
+    }
+    return bound;
+}
+
+static void bind_versions(Compilation *c, Function *function) {
+    if (function->source->is_version)
+        return;
+    function->version_count = version_rows(c, function->source, function->target, &function->rows);
+    function->versions = ARENA_ARRAY(c->arena, const Unit *, function->version_count + 1);
+    for (int i = 0; i < function->version_count; i++)
+        function->versions[i] = bind_tune_row(c, function->source, &function->rows[i]);
+}
+
+/* --- functions --- */
+
+PlanFunction asked_of(Compilation *c, const Unit *unit, const Target *target) {
+    const Schedule *user = user_schedule(unit, target);
+    int count = user ? 1 : unit->alternative_count + 1;
+    Program **programs = ARENA_ARRAY(c->arena, Program *, count);
+    for (int i = 0; i < count; i++)
+        programs[i] = i ? unit->alternatives[i - 1] : unit->program;
+    return (PlanFunction){.programs = programs, .count = count, .target = target, .user = user};
+}
+
+const Unit *packing_unit(Compilation *c, const Unit *unit) {
+    Unit *packed = ARENA_NEW(c->arena, Unit);
+    *packed = *unit;
+    packed->program = packing_program(c->arena, unit->program);
+    packed->alternatives = ARENA_ARRAY(c->arena, Program *, unit->alternative_count + 1);
+    for (int i = 0; packed->program && i < unit->alternative_count; i++)
+        packed->alternatives[i] = packing_program(c->arena, unit->alternatives[i]);
+    return packed->program ? packed : NULL;
+}
+
+Function *function_of(Compilation *c, const Unit *source, const Target *target) {
+    for (int i = 0; i < c->functions.count; i++)
+        if (c->functions.items[i]->source == source && c->functions.items[i]->target == target)
+            return c->functions.items[i];
+    Function *function = ARENA_NEW(c->arena, Function);
+    *function = (Function){.source = source, .unit = unit_of_block(c, source, target), .target = target};
+    if (!function->unit || !check_schedule(c, function->unit, target))
+        return NULL;
+    function->asked = asked_of(c, function->unit, target);
+    bind_versions(c, function);
+    list_push(c->arena, &c->functions, function);
+    return function;
+}

@@ -1,0 +1,157 @@
+/* plan.c - plans of functions, by choosing and by measuring, as the driver asks for them: against simulated toolchains. */
+#include "autosched/autosched.h"
+#include "tests/tap.h"
+#include "tests/unit/programs.h"
+#include "tests/unit/simulated.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { FUNCTIONS = 2, TRIALS = 20 };
+
+/* What measures two functions, and what was told of them. */
+typedef struct Bench {
+    TuneBench bench;
+    Arena *arena;
+    const PlanFunction *functions;
+    Simulated simulated[FUNCTIONS];
+    Toolchain *lent[FUNCTIONS][1];
+    bool refused[FUNCTIONS], for_good;
+    int opened, closed, begun, ended, given[FUNCTIONS], shown[FUNCTIONS];
+} Bench;
+
+static Toolchain *const *open_simulated(void *context, int function, double end, const char **why, bool *transient) {
+    Bench *bench = context;
+    const PlanFunction *asked = &bench->functions[function];
+    (void)end;
+    if (bench->refused[function]) {
+        *why = "it is refused";
+        *transient = !bench->for_good;
+        return NULL;
+    }
+    bench->opened++;
+    simulated_open(&bench->simulated[function], bench->arena, asked->programs[0], asked->target);
+    bench->lent[function][0] = &bench->simulated[function].toolchain;
+    return bench->lent[function];
+}
+
+static void close_simulated(void *context, Toolchain *const *toolchains) {
+    (void)toolchains;
+    ((Bench *)context)->closed++;
+}
+
+static void note_begin(void *context, int function, int trials, double end) {
+    Bench *bench = context;
+    (void)end;
+    bench->begun++;
+    bench->given[function] = trials;
+}
+
+static void note_progress(void *context, int function, int program, const TuneProgress *progress) {
+    (void)program;
+    (void)progress;
+    ((Bench *)context)->shown[function]++;
+}
+
+static void note_end(void *context, int function, const FunctionTuning *tuning) {
+    (void)function;
+    (void)tuning;
+    ((Bench *)context)->ended++;
+}
+
+static Bench *bench_new(Arena *arena, const PlanFunction *functions) {
+    Bench *bench = ARENA_NEW(arena, Bench);
+    bench->arena = arena;
+    bench->functions = functions;
+    bench->bench = (TuneBench){.context = bench,
+                               .open = open_simulated,
+                               .close = close_simulated,
+                               .begin = note_begin,
+                               .progress = note_progress,
+                               .end = note_end};
+    return bench;
+}
+
+static const TuneOptions options = {
+    .trials = TRIALS, .search = "anneal", .cost_model = "xgboost", .seed = 7, .maker = "a compiler"};
+
+/* A block that leaves nothing open, records, the default, in this order. */
+static void test_choose(Arena *arena, const PlanFunction *function, Database *database, const Schedule *tuned) {
+    Planner planner = {.arena = arena, .effort = EFFORT_MODEL, .seed = 7};
+    Plan plan = autosched_choose(&planner, function);
+    ok(plan.origin == PLAN_BY_DEFAULT && plan.nest && plan.program == function->programs[0],
+       "without a block and records the default is chosen");
+    Plan again = autosched_choose(&planner, function);
+    ok(planner.choices.count == 1 && again.schedule->count == plan.schedule->count, "which is made once");
+    planner.database = database;
+    Plan recorded = autosched_choose(&planner, function);
+    ok(recorded.origin == PLAN_BY_DATABASE && recorded.schedule->count == tuned->count, "then the best record");
+    PlanFunction blocked = *function;
+    blocked.user = plan.schedule;
+    planner.effort = EFFORT_FIXED;
+    Plan exact = autosched_choose(&planner, &blocked);
+    ok(exact.origin == PLAN_BY_SOURCE && exact.schedule->count == plan.schedule->count,
+       "a block without holes stands before all");
+}
+
+/* Trials are shared out, what was searched is known, and what is not measured has no plan. */
+static void test_tune(Arena *arena, const PlanFunction *functions, Database *database) {
+    Planner planner = {.arena = arena, .effort = EFFORT_MODEL, .seed = 7, .database = database};
+    FunctionTuning tunings[FUNCTIONS];
+    Bench *bench = bench_new(arena, functions);
+    ok(autosched_tune(&planner, functions, FUNCTIONS, &options, 0, &bench->bench, tunings), "two functions are tuned");
+    is_int(bench->given[0] + bench->given[1], TRIALS, "the trials are those of both");
+    is_int(bench->simulated[0].measured + bench->simulated[1].measured, TRIALS, "and all are measured");
+    ok(bench->shown[0] > 0 && bench->shown[1] > 0 && bench->begun == 2 && bench->ended == 2,
+       "of both it is told how far they are");
+    is_int(bench->closed, bench->opened, "what was lent is given back");
+    for (int f = 0; f < FUNCTIONS; f++) {
+        ok(tunings[f].plan.origin == PLAN_BY_TUNING && tunings[f].plan.nest, "function %d has a plan", f);
+        const TuneResult *result = tunings[f].results[tunings[f].best];
+        ok(result->seconds > 0 && result->seconds <= result->default_seconds, "which is not slower than the default");
+    }
+    bench = bench_new(arena, functions);
+    FunctionTuning again[FUNCTIONS];
+    autosched_tune(&planner, functions, FUNCTIONS, &options, 0, &bench->bench, again);
+    ok(bench->opened == 0 && !again[0].results && again[0].plan.origin == PLAN_BY_TUNING, "again nothing is measured");
+    is_int(again[1].plan.schedule->count, tunings[1].plan.schedule->count, "the plans are the same");
+    test_choose(arena, &functions[0], database, tunings[0].plan.schedule);
+}
+
+static void test_refused(Arena *arena, const PlanFunction *functions) {
+    Planner planner = {.arena = arena, .effort = EFFORT_MODEL, .seed = 7};
+    FunctionTuning tunings[FUNCTIONS] = {0};
+    Bench *bench = bench_new(arena, functions);
+    bench->refused[0] = true;
+    TuneOptions one = options;
+    one.maker = NULL;
+    ok(autosched_tune(&planner, functions, FUNCTIONS, &one, 0, &bench->bench, tunings),
+       "where a function cannot be measured this time");
+    ok(!tunings[0].plan.program && tunings[0].transient, "it has no plan");
+    is_int(bench->simulated[1].measured, TRIALS, "the other one has its trials");
+    bench = bench_new(arena, functions);
+    bench->refused[0] = bench->for_good = true;
+    ok(!autosched_tune(&planner, functions, FUNCTIONS, &one, 0, &bench->bench, tunings) && bench->opened == 0,
+       "one that never can ends the search");
+}
+
+int main(void) {
+    char path[] = "/tmp/tensorc-plan-XXXXXX";
+    const char *folder = mkdtemp(path);
+    Arena *arena = arena_new();
+    Target target = *target_find("x86-64-v4");
+    target.threads = 2;
+    Program *programs[] = {program_conv_chain(arena, TYPE_FLOAT, (ConvShape){1, 32, 28, 28, 48, 3, 3, 1, 1, 1}),
+                           program_conv_chain(arena, TYPE_FLOAT, (ConvShape){1, 16, 14, 14, 32, 3, 3, 1, 1, 1})};
+    PlanFunction functions[FUNCTIONS];
+    for (int f = 0; f < FUNCTIONS; f++)
+        functions[f] = (PlanFunction){.programs = &programs[f], .count = 1, .target = &target};
+    Database *database = database_for_test(arena, arena_printf(arena, "%s/plan.db", folder));
+    test_tune(arena, functions, database);
+    test_refused(arena, functions);
+    database_close(database);
+    if (system(arena_printf(arena, "rm -rf '%s'", folder)))
+        diag_line("%s is left", folder);
+    arena_free(arena);
+    return done_testing();
+}
