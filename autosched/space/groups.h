@@ -67,6 +67,9 @@ typedef struct OperationCount {
 /* Integer operations that only compute places do not count. */
 OperationCount stage_operations(const Expr *e);
 /* Whether the first `depth` indices of a read are the stage's first axes. */
+/* Whether a read along the axis may be beyond the tensor's ends: its index is made one inside by arithmetic (else edge,
+ * wrap, reflect), or, if that is asked for, it has another value there. */
+bool read_may_be_outside(const Expr *read, const Var *axis, bool otherwise);
 bool stage_shares_axes(const Stage *stage, const Expr *read, int depth);
 /* Whether every index is a different axis. */
 bool stage_reads_elementwise(const Stage *stage, const Expr *read);

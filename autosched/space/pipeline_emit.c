@@ -181,22 +181,9 @@ typedef struct Writer {
     const Place *places;
 } Writer;
 
-/* Whether a read along the axis may be beyond the tensor's ends. */
-static bool is_tested(const Expr *read, const Var *axis) {
-    for (int d = 0; d < read->count; d++)
-        if (expr_uses_var(read->args[d], axis)) {
-            if (read->otherwise)
-                return true;
-            EACH_EXPR(e, read->args[d])
-                if (e->kind == EXPR_OP && (e->op == OP_MIN || e->op == OP_MAX))
-                    return true;
-        }
-    return false;
-}
-
 static bool tests_ends(const Stage *stage, const Var *axis) {
     EACH_STAGE_READ(read, stage)
-        if (is_tested(read, axis))
+        if (read_may_be_outside(read, axis, true))
             return true;
     return false;
 }

@@ -54,12 +54,18 @@ bool stage_has_reuse(const Stage *stage) {
     return false;
 }
 
+/* A quotient by a constant is about as cheap as a product: how it is spelled does not decide what is inlined. */
+static bool is_expensive(const Expr *e) {
+    bool constant = e->op == OP_DIV && (e->args[1]->kind == EXPR_REAL || e->args[1]->kind == EXPR_INT);
+    return op_info[e->op].class == CLASS_MATH || (e->op == OP_DIV && !constant);
+}
+
 OperationCount stage_operations(const Expr *e) {
     OperationCount count = {0};
     EACH_EXPR(at, e)
         if (at->kind == EXPR_OP && type_is_float(at->type)) {
             count.operations++;
-            count.expensive += op_info[at->op].class == CLASS_MATH || at->op == OP_DIV;
+            count.expensive += is_expensive(at);
         }
     EACH_EXPR(at, e) {
         count.operations += at->kind == EXPR_OP && type_is_integer(at->type) && expr_reads(at);
@@ -87,4 +93,16 @@ bool stage_reads_elementwise(const Stage *stage, const Expr *read) {
                 return false;
     }
     return !read->otherwise && read->count == stage->axis_count;
+}
+
+bool read_may_be_outside(const Expr *read, const Var *axis, bool otherwise) {
+    for (int d = 0; d < read->count; d++)
+        if (expr_uses_var(read->args[d], axis)) {
+            if (read->otherwise && otherwise)
+                return true;
+            EACH_EXPR(e, read->args[d])
+                if (e->kind == EXPR_OP && (e->op == OP_MIN || e->op == OP_MAX || e->op == OP_MOD))
+                    return true;
+        }
+    return false;
 }

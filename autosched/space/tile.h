@@ -139,6 +139,7 @@ int tile_order_clipped(TileWriter *writer);
 /* The position of a reduction in an order: 0 to twice their number. */
 int tile_reduction_place(const TileWriter *writer, int reduction);
 /* Cuts the first and the last iterations off middle loops where these differ in what is outside a tensor. */
+void tile_cut_ends(TileWriter *writer); /* after the order of loops */
 void tile_partition(TileWriter *writer);
 /* tile_pieces.c: whether the largest reduction may be computed in pieces; makes genes for it. */
 void tile_make_pieces(Space *space, Group *group, Tile *tile);

@@ -255,6 +255,7 @@ static void write_root_loops(TileWriter *writer, const NameList *reductions) {
     loops(writer, PRIM_REORDER, &all);
     if (tile_clips(writer))
         tile_partition(writer);
+    tile_cut_ends(writer);
     annotate(writer, writer->lane);
     write_parallel(writer);
 }
