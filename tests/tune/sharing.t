@@ -83,7 +83,7 @@ tune --trials=6 --input=row=near.npy --db=inputs.db -c inputs.tensor -o again.o
 unlike "$(cat err)" 'tuned picked' "also the first ones"
 same inputs.o again.o "to their object"
 "$TENSORC" db ls --db=inputs.db >listed
-is "$(grep -c 'Z  [0-9a-f-]* *picked.R9.N32 ' listed) $(awk '/picked.R9/ { print $8 }' listed | sort -u | wc -l | tr -d ' ')" "3 3" \
+is "$(grep -c 'Z  [0-9a-f-]* *picked.R9.N32 ' listed) $(awk '/picked.R9/ { print $9 }' listed | sort -u | wc -l | tr -d ' ')" "3 3" \
     "db ls has a line for each" || diag_file listed
 tune --trials=6 --input=row=row.npy --db=far.db -c inputs.tensor -o far.o
 like "$status $(cat err)" '^1 tensorc: error: picked.R9.N32 cannot be tuned: the inputs that are given: ' "indices out of range: an error"
