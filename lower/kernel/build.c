@@ -1,172 +1,12 @@
 /* build.c - the first step of expand: a nest becomes loops, stores and conditions.
  *
- * Needs a nest that nest_build accepted. Keeps true: every read of a tensor that is computed at a loop is relative to
- * the origin of its box; a read with `else` touches memory only under its own condition; the initialisation is before
- * the first reduction loop; checks are before the first store to an output; a variable is defined once in a nest (two
- * loops side by side may share it).
+ * Needs a nest that nest_build accepted. Keeps true: the initialisation is before the first reduction loop; checks
+ * are before the first store to an output; a variable is defined once in a nest (two loops side by side may share it).
+ * Reads are made in reads.c.
  */
 #include "lang/diag.h"
-#include "lower/kernel/passes.h"
+#include "lower/kernel/build.h"
 #include <string.h>
-
-typedef LIST(Substitution) Substitutions;
-
-/* The predicates of a stage's update, over loop variables. Around a loop they are tested in a form that some value of
- * the loops inside makes true; around the store they are tested in full. Those from `needed` on only say where a term
- * is 0: loops that test them leave the term out, the store adds it. */
-typedef struct Predicates {
-    ExprList full;
-    int needed;
-    ExprList tested; /* of the loops so far: the last test of each predicate, or NULL */
-    bool *late;      /* lanes that it leaves out are computed in registers, and restored after the reduction */
-} Predicates;
-
-typedef struct Build {
-    Arena *arena;
-    const Nest *nest;
-    const ExpandOptions *options;
-    Facts facts; /* the guards of the current stage */
-    bool in_parallel;
-    Predicates *predicates; /* of the current stage */
-    Substitutions pieces;   /* variables of loops that run in pieces, around the current statement */
-} Build;
-
-/* An expression of the nest over the loops of the kernel. */
-static Expr *nest_expr(const Build *b, Expr *e) {
-    return b->pieces.count ? expr_substitute(b->arena, e, b->pieces.items, b->pieces.count) : e;
-}
-
-/* --- reads -------------------------------------------------------------------------------------------------------- */
-
-/* In nodes: larger indices that are read from memory prove nothing; larger paths of reads are replaced. */
-enum { PROVE_LIMIT = 300, PATH_LIMIT = 300 };
-
-/* The condition that an index is inside the tensor, without what the variables' ranges prove. NULL: always inside. */
-static Expr *inside_condition(Build *b, const Tensor *tensor, Expr **index) {
-    Expr *all = NULL;
-    for (int d = 0; d < tensor->rank; d++) {
-        bool large = expr_is_larger(index[d], PROVE_LIMIT);
-        Expr *bounds[2];
-        index_bounds(b->arena, tensor, d, index[d], bounds);
-        for (int i = 0; i < 2; i++)
-            if (large || expr_prove(b->arena, bounds[i], &b->facts) != 1)
-                all = expr_and(b->arena, all, bounds[i]);
-    }
-    return all;
-}
-
-static Expr **relative_index(Build *b, const NestStage *producer, Expr **index, int rank) {
-    if (!producer || !producer->parent)
-        return index;
-    Expr **relative = ARENA_ARRAY(b->arena, Expr *, rank);
-    for (int d = 0; d < rank; d++)
-        relative[d] = expr_binary(b->arena, OP_SUB, index[d], nest_expr(b, producer->origin[d]));
-    if (producer->doubled) {
-        Expr *iteration = expr_var(b->arena, producer->parent->loops[producer->depth - 1]->var);
-        Expr *turn = expr_binary(b->arena, OP_MOD, iteration, expr_int(b->arena, 2));
-        relative[0] = expr_binary(b->arena, OP_ADD, relative[0], expr_binary(b->arena, OP_MUL, turn, producer->turn));
-    }
-    return relative;
-}
-
-static Expr *lower_expr(Build *b, Expr *e, Expr *path);
-
-/* The value of an inlined stage at an index. */
-static Expr *inlined_value(Build *b, const Stage *stage, const Tensor *tensor, Expr **index, Expr *path) {
-    Substitution *list = ARENA_ARRAY(b->arena, Substitution, stage->axis_count);
-    for (int d = 0; d < stage->axis_count; d++)
-        list[d] = (Substitution){stage->axes[d], index[d]};
-    Expr *value = stage->components[stage_component_of(stage, tensor)].value;
-    return lower_expr(b, expr_substitute(b->arena, value, list, stage->axis_count), path);
-}
-
-/* The guard of a read that may be outside. Without `otherwise` a read is inside wherever it is needed. Conditions that
- * read memory have guards themselves, made of the conditions before them, so that sizes can double with each. A path
- * that is too large is replaced by the bounds: as good, but loops are not cut by them. */
-static Expr *read_guard(Expr *inside, const Expr *otherwise, Expr *path) {
-    if (!inside || otherwise)
-        return inside;
-    return expr_is_larger(path, PATH_LIMIT) ? inside : path;
-}
-
-static Expr *lower_read(Build *b, Expr *e, Expr *path) {
-    Expr **index = ARENA_ARRAY(b->arena, Expr *, e->count);
-    for (int d = 0; d < e->count; d++)
-        index[d] = lower_expr(b, e->args[d], path);
-    Expr *inside = e->otherwise || path ? inside_condition(b, e->tensor, index) : NULL;
-    Expr *otherwise = e->otherwise ? lower_expr(b, e->otherwise, path) : NULL;
-    const NestStage *producer = nest_producer(b->nest, e->tensor);
-    if (producer && producer->inlined) {
-        Expr *value =
-            inlined_value(b, producer->stage, e->tensor, index, otherwise ? expr_and(b->arena, path, inside) : path);
-        return inside && otherwise ? expr_select(b->arena, inside, value, otherwise) : value;
-    }
-    const Tensor *tensor = producer ? producer->buffers[stage_component_of(producer->stage, e->tensor)]
-                           : e->tensor->role == ROLE_INITIAL ? e->tensor->buffer
-                                                             : e->tensor;
-    Expr *read = expr_read(b->arena, tensor, relative_index(b, producer, index, tensor->rank), NULL);
-    read->guard = read_guard(inside, otherwise, path);
-    read->loc = e->loc;
-    return inside && otherwise && !expr_is_zero(otherwise) ? expr_select(b->arena, inside, read, otherwise) : read;
-}
-
-/* Whether `wanted` is surely read: not only in a part that &&, || or a choice may skip, or behind an else. */
-static bool surely_reads(const Expr *e, const Expr *wanted) {
-    bool chooses = e->kind == EXPR_OP && (e->op == OP_AND || e->op == OP_OR || e->op == OP_SELECT);
-    if (e->kind == EXPR_READ && expr_equal(e, wanted))
-        return true;
-    for (int i = 0; i < (chooses ? 1 : e->count); i++)
-        if (surely_reads(e->args[i], wanted))
-            return true;
-    return e->guard && !chooses && !e->otherwise && surely_reads(e->guard, wanted);
-}
-
-/* Whether e reads something that the condition before it has not read anyway: 0 <= A(A(i)) && A(A(i)) < N reads no
- * more. (A guard would be at each read in a read, and grow with it.) */
-static bool reads_more(const Expr *e, const Expr *condition) {
-    EACH_READ(read, e) {
-        if (!surely_reads(condition, read))
-            return true;
-        SKIP_BELOW(read);
-    }
-    return false;
-}
-
-/* A choice, && and || read only what they need: a read below that may be outside gets the condition as its guard. */
-static Expr *lower_op(Build *b, Expr *e, Expr *path) {
-    Expr *args[3], *condition = args[0] = lower_expr(b, e->args[0], path);
-    bool chooses = e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR, reads = false;
-    for (int i = 1; chooses && i < e->count; i++)
-        reads |= reads_more(e->args[i], e->args[0]);
-    for (int i = 1; i < e->count; i++) {
-        Expr *inner = path;
-        if (reads)
-            inner = expr_and(b->arena, path,
-                             (e->op == OP_SELECT ? i == 2 : e->op == OP_OR) ? expr_unary(b->arena, OP_NOT, condition)
-                                                                            : condition);
-        args[i] = lower_expr(b, e->args[i], inner);
-    }
-    bool same = true;
-    for (int i = 0; i < e->count; i++)
-        same &= args[i] == e->args[i];
-    return same ? e : expr_op(b->arena, e->op, e->type, args, e->count);
-}
-
-/* Rewrites an expression over loop variables to read the kernel's memory. path: holds where it is needed; NULL:
- * always. */
-static Expr *lower_expr(Build *b, Expr *e, Expr *path) {
-    switch (e->kind) {
-    case EXPR_READ: return lower_read(b, e, path);
-    case EXPR_OP: return lower_op(b, e, path);
-    case EXPR_CAST: return expr_cast(b->arena, e->type, lower_expr(b, e->args[0], path));
-    default: return e;
-    }
-}
-
-/* Rewrites an expression of a stage whose axes have values. path: as above. */
-static Expr *lower_value(Build *b, Expr *e, const Substitutions *axes, Expr *path) {
-    return lower_expr(b, expr_substitute(b->arena, e, axes->items, axes->count), path);
-}
 
 /* --- one stage ---------------------------------------------------------------------------------------------------- */
 
@@ -183,12 +23,12 @@ static StageBuild stage_build(Build *b, const NestStage *stage, bool initialisat
     int count = s->axis_count + (initialisation ? 0 : s->reduction_count);
     for (int i = 0; i < count; i++) {
         const Var *axis = i < s->axis_count ? s->axes[i] : s->reductions[i - s->axis_count];
-        list_push(b->arena, &made.axes, ((Substitution){axis, nest_expr(b, stage->axis_values[i])}));
+        list_push(b->arena, &made.axes, ((Substitution){axis, build_expr(b, stage->axis_values[i])}));
     }
     for (int i = 0; i < stage->guard_count; i++)
         if (!initialisation || !stage->guards[i].reduction)
             list_push(b->arena, &made.guards,
-                      ((Guard){nest_expr(b, stage->guards[i].value), nest_expr(b, stage->guards[i].limit),
+                      ((Guard){build_expr(b, stage->guards[i].value), build_expr(b, stage->guards[i].limit),
                                stage->guards[i].reduction}));
     return made;
 }
@@ -244,9 +84,9 @@ static Stmt *stage_store(Build *b, const StageBuild *s, Expr *const *sources, Ex
     Expr **index = ARENA_ARRAY(b->arena, Expr *, stage->axis_count), *values[count];
     for (int d = 0; d < stage->axis_count; d++)
         index[d] = s->axes.items[d].value;
-    index = relative_index(b, s->stage, index, stage->axis_count);
+    index = build_index(b, s->stage, index, stage->axis_count);
     for (int c = 0; c < count; c++)
-        values[c] = lower_value(b, sources[c], &s->axes, path);
+        values[c] = build_value(b, sources[c], &s->axes, path);
     if (combine)
         combine_values(b, s->stage, index, values);
     StmtList stores = {0};
@@ -348,7 +188,7 @@ static Predicates *lower_predicates(Build *b, const StageBuild *s, const ExprLis
     for (int i = 0; i < sources->count; i++) {
         Expr *over_loops = expr_substitute(b->arena, sources->items[i], s->axes.items, s->axes.count);
         Expr *path = known.count ? conjunction(b->arena, &known) : NULL;
-        Expr *predicate = expr_compact(b->arena, lower_expr(b, over_loops, path));
+        Expr *predicate = expr_compact(b->arena, build_reads(b, over_loops, path));
         list_push(b->arena, &known, predicate);
         if (expr_prove(b->arena, predicate, &(Facts){0}) == 1 || (i >= needed && in_lanes(s->stage, predicate)))
             continue;
@@ -502,7 +342,7 @@ static Expr *first_iteration(Build *b, const NestStage *held, const NestStage *c
         computed = computed->parent;
     for (int l = 0; l < computed->depth; l++)
         if (held->loops[l]->reduction) {
-            Expr *iteration = nest_expr(b, expr_var(b->arena, held->loops[l]->var));
+            Expr *iteration = build_expr(b, expr_var(b->arena, held->loops[l]->var));
             first = expr_and(b->arena, first, expr_binary(b->arena, OP_EQ, iteration, expr_int(b->arena, 0)));
         }
     return first;
@@ -557,8 +397,8 @@ static void add_prefetch(Build *b, const NestStage *stage, const Prefetch *prefe
     for (int d = rank; d >= 0;) {
         Expr **index = ARENA_ARRAY(b->arena, Expr *, rank);
         for (int i = 0; i < rank; i++)
-            index[i] = expr_binary(b->arena, OP_ADD, nest_expr(b, prefetch->low[i]), expr_int(b->arena, at[i]));
-        index = relative_index(b, producer, index, rank);
+            index[i] = expr_binary(b->arena, OP_ADD, build_expr(b, prefetch->low[i]), expr_int(b->arena, at[i]));
+        index = build_index(b, producer, index, rank);
         stmts_add(b->arena, list, stmt_prefetch(b->arena, tensor, index, rank, stage->stage->loc));
         for (d = rank - 1; d >= 0; at[d--] = 0) {
             int64_t last = prefetch->extents[d] - 1, step = d == rank - 1 ? line : 1;
@@ -733,7 +573,7 @@ static Stmt *requirement_check(Build *b, const Requirement *requirement) {
         Var *var = var_new(b->arena, VAR_LOOP, TYPE_INT64, requirement->axes[i]->name, requirement->axes[i]->extent);
         list_push(b->arena, &axes, ((Substitution){requirement->axes[i], expr_var(b->arena, var)}));
     }
-    Expr *condition = lower_value(b, requirement->condition, &axes, NULL);
+    Expr *condition = build_value(b, requirement->condition, &axes, NULL);
     Stmt *stmt = stmt_check(b->arena, condition, requirement->status, requirement->loc);
     for (int i = requirement->axis_count - 1; i >= 0; i--) {
         stmt = check_all(b->arena, b->nest->target, stmt, axes.items[i].value->var);
