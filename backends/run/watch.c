@@ -9,8 +9,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { LINE_BYTES = 64, EMPTY_LOOPS = 20 };
-static const double short_loop = 5e-6, patience = 0.3; /* seconds: an empty loop takes no longer; no more for trying */
+enum { LINE_BYTES = 64 };
+/* Seconds: an empty loop takes no longer; no more for trying, at once and in all. */
+static const double short_loop = 5e-6, patience = 0.3, all_patience = 1;
 
 /* A thread's share of a loop; a cache line of its own. */
 typedef struct Share {
@@ -104,19 +105,24 @@ static void do_nothing(void *closure, int64_t begin, int64_t end) {
 }
 
 /* The least time of a loop without work, whose threads wait for each other. On a busy machine they rarely run at once,
- * but then a single one of them tells it. Kept for each number of threads. */
+ * but then a single one of them tells it. Kept for each number of threads: more threads than processors never run at
+ * once, and time is not spent on that again at each call. */
 static double empty_loop_seconds(int threads) {
     static int known_threads;
-    static double known;
-    double begin = monotonic_seconds();
-    if (known_threads != threads)
+    static double known, spent;
+    double begin = monotonic_seconds(), now = begin;
+    if (known_threads != threads) {
         known = HUGE_VAL;
-    known_threads = threads;
-    for (int i = 0; known > short_loop && (i < EMPTY_LOOPS || monotonic_seconds() < begin + patience); i++) {
-        double from = monotonic_seconds();
-        watch_parallel(do_nothing, NULL, threads);
-        known = fmin(known, monotonic_seconds() - from);
+        spent = 0;
     }
+    known_threads = threads;
+    for (double end = begin + fmin(patience, all_patience - spent); known > short_loop && now < end;) {
+        double from = now;
+        watch_parallel(do_nothing, NULL, threads);
+        now = monotonic_seconds();
+        known = fmin(known, now - from);
+    }
+    spent += now - begin;
     return known;
 }
 
