@@ -229,12 +229,22 @@ static double clamped_vectors(const StageFacts *stage, const AccessFacts *access
     return count;
 }
 
+static double cut_off(const Loop *loop) {
+    double values = 0;
+    for (int c = 0; c < loop->cut_count; c++)
+        if (loop->cuts[c] > 0)
+            values = (double)loop->cuts[c];
+        else
+            return values - (double)loop->cuts[c];
+    return values;
+}
+
 /* The part of the runs that tests a clamped index: those at the ends that a loop's cuts leave; without cuts all. */
 static double clamped_part(const StageFacts *stage, const AccessFacts *access, int dimension) {
     double part = 1;
     for (int l = 0; l < stage->loop_count; l++)
         if (stage->loops[l]->cut_count > 0 && access->slopes[dimension * stage->loop_count + l] != 0)
-            part = fmin(part, stage->loops[l]->cut_count / stage->extents[l]);
+            part = fmin(part, cut_off(stage->loops[l]) / stage->extents[l]);
     return part;
 }
 

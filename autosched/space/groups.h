@@ -172,6 +172,17 @@ int64_t ceil_divide(int64_t value, int64_t by);
 /* Work done divided by work needed, 1 or more, when a loop of an extent is cut into pieces of a size. */
 double tile_waste(int64_t extent, int64_t size);
 
+/* The tiles at one end of an axis in which something is outside: their number follows from the sizes (middle, vectors)
+ * of tiles. */
+typedef struct TileEnd {
+    int64_t extent;
+    int lanes;
+    int64_t inside; /* the first element that is inside; at the other end, the one behind the last */
+    bool behind;
+} TileEnd;
+/* As partition counts them: negative from the end (tile_ends.c). */
+int64_t end_tiles(const TileEnd *end, int64_t middle, int64_t vectors);
+
 /* --- statements (sketch.c) --- */
 
 PrimArg arg_name(const char *name);
@@ -180,7 +191,10 @@ PrimArg arg_int(int64_t value);
 PrimArg arg_gene(Space *space, Sketch *sketch, int gene, int part);
 /* name / value or name % value */
 PrimArg arg_op(Space *space, const char *name, char op, int64_t value);
-/* The same with a hole in place of value: part source.part of a gene, multiplied by source.times. */
+/* The next hole of the sketch, from any source; and its value. */
+PrimArg arg_source(Space *space, Sketch *sketch, HoleSource source);
+int64_t hole_value(const Group *group, HoleSource source, int choice);
+/* arg_op with such a hole in place of value. */
 PrimArg arg_op_gene(Space *space, Sketch *sketch, const char *name, char op, HoleSource source);
 PrimArg arg_keyed(PrimArg arg, const char *key);
 void sketch_add(Space *space, Sketch *sketch, PrimOp op, int results, const char *const *names, int count,

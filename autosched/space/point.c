@@ -342,8 +342,7 @@ static bool point_statements(Arena *arena, Space *space, const int *point, int o
         prims += sketch->schedule.count;
         for (int h = 0; h < sketch->holes.count; h++) {
             HoleSource source = sketch->holes.items[h];
-            const Gene *gene = &group->genes.items[source.gene];
-            (*choices)[holes++] = source.times * gene_part(gene, point[group->first_gene + source.gene], source.part);
+            (*choices)[holes++] = hole_value(group, source, point[group->first_gene + source.gene]);
         }
     }
     *schedule = (Schedule){

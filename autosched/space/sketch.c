@@ -14,19 +14,25 @@ PrimArg arg_int(int64_t value) {
     return (PrimArg){.kind = ARG_INT, .value = value};
 }
 
-static PrimArg add_hole(Space *space, Sketch *sketch, HoleSource source) {
+PrimArg arg_source(Space *space, Sketch *sketch, HoleSource source) {
     list_push(space->arena, &sketch->holes, source);
     sketch->active[source.gene] = true;
     return (PrimArg){.kind = ARG_HOLE};
 }
 
+int64_t hole_value(const Group *group, HoleSource source, int choice) {
+    const Gene *gene = &group->genes.items[source.gene];
+    const int64_t *parts = gene->values + choice * gene->width;
+    return source.end ? end_tiles(source.end, parts[0], parts[1]) : source.times * parts[source.part];
+}
+
 PrimArg arg_gene(Space *space, Sketch *sketch, int gene, int part) {
-    return add_hole(space, sketch, (HoleSource){gene, part, 1});
+    return arg_source(space, sketch, (HoleSource){gene, part, 1, NULL});
 }
 
 PrimArg arg_op_gene(Space *space, Sketch *sketch, const char *name, char op, HoleSource source) {
     PrimArg arg = arg_op(space, name, op, 0);
-    arg.items[1] = add_hole(space, sketch, source);
+    arg.items[1] = arg_source(space, sketch, source);
     return arg;
 }
 
@@ -76,7 +82,7 @@ void sketch_write(Space *space, Sketch *sketch, const char *format, ...) {
         case 'd': text_add(&sketch->text, "%d", va_arg(values, int)); break;
         default:
             ENSURE(*at == 'g');
-            add_hole(space, sketch, (HoleSource){va_arg(values, int), 0, 1});
+            arg_source(space, sketch, (HoleSource){va_arg(values, int), 0, 1, NULL});
             text_add_bytes(&sketch->text, "?", 1);
         }
     }
@@ -102,8 +108,7 @@ Nest *sketch_nest(Arena *arena, Space *space, Group *group, const Sketch *sketch
     int64_t *choices = ARENA_ARRAY(arena, int64_t, sketch->holes.count + 1);
     for (int h = 0; h < sketch->holes.count; h++) {
         HoleSource source = sketch->holes.items[h];
-        const Gene *gene = &group->genes.items[source.gene];
-        choices[h] = source.times * gene->values[gene->start * gene->width + source.part];
+        choices[h] = hole_value(group, source, group->genes.items[source.gene].start);
     }
     return nest_build(arena, part, &schedule, choices, space->target, NULL);
 }

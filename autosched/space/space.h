@@ -48,6 +48,7 @@ typedef struct Gene {
 typedef struct HoleSource {
     int gene, part; /* gene of the group */
     int64_t times;  /* the gene's value is multiplied by this */
+    const struct TileEnd *end; /* it is the number of tiles of this end, of sizes that the gene says; or NULL */
 } HoleSource;
 
 typedef struct Sketch {

@@ -139,8 +139,10 @@ int tile_order_clipped(TileWriter *writer);
 /* The position of a reduction in an order: 0 to twice their number. */
 int tile_reduction_place(const TileWriter *writer, int reduction);
 /* Cuts the first and the last iterations off middle loops where these differ in what is outside a tensor. */
-void tile_cut_ends(TileWriter *writer); /* after the order of loops */
 void tile_partition(TileWriter *writer);
+/* tile_ends.c: cuts off the tiles along the lanes that read the edge, wrap around or reflect; after the order of loops.
+ */
+void tile_cut_ends(TileWriter *writer);
 /* tile_pieces.c: whether the largest reduction may be computed in pieces; makes genes for it. */
 void tile_make_pieces(Space *space, Group *group, Tile *tile);
 bool tile_in_pieces(const Tile *tile, const int *genes);

@@ -4,9 +4,6 @@
  * reductions. Either they are unrolled, so that each copy knows which elements of the register tile have a term, or
  * they stay loops over what is inside. The first and the last tile along such an axis get code of their own. The padded
  * operand is always read in place: a copy would have the zeros in it.
- *
- * In stencils that read the edge, wrap around or reflect, the first and the last tile along the lanes are cut off too:
- * vectors of the others are contiguous.
  */
 #include "autosched/space/tile.h"
 
@@ -108,25 +105,6 @@ int tile_reduction_place(const TileWriter *writer, int reduction) {
     return largest && writer->order == REDUCE_LARGEST   ? 2 * count
            : largest && writer->order == REDUCE_BLOCKED ? 0
                                                         : reduction + 1;
-}
-
-/* Whether elements of the lanes' axis read beyond the ends of a tensor, where indices are not those of neighbours. */
-static bool wraps_lanes(const TileWriter *writer) {
-    const Tile *tile = writer->tile;
-    if (writer->vector < 0 || tile->reduction_count > 0 || tile->axes[writer->vector].extent < 0 ||
-        !tile->axes[writer->vector].tiled)
-        return false;
-    EACH_STAGE_READ(read, inlined_stage(writer->space, tile->root))
-        if (read_may_be_outside(read, tile->axes[writer->vector].axis, false))
-            return true;
-    return false;
-}
-
-void tile_cut_ends(TileWriter *writer) {
-    if (wraps_lanes(writer)) {
-        PrimArg args[3] = {arg_name(writer->tile->axes[writer->vector].middle), arg_int(1), arg_int(-1)};
-        sketch_add(writer->space, writer->sketch, PRIM_PARTITION, 0, NULL, 3, args);
-    }
 }
 
 void tile_partition(TileWriter *writer) {

@@ -83,7 +83,7 @@ static void add_outside(TileWriter *writer, Layout *layout, const Expr *read, bo
  * which then form one stream of memory. */
 static void add_panel(TileWriter *writer, Layout *layout, const TileOperand *operand, const char *name, char op) {
     const TileAxis *axis = &writer->tile->axes[writer->vector];
-    HoleSource columns = {axis->vector, 1, axis->lanes};
+    HoleSource columns = {axis->vector, 1, axis->lanes, NULL};
     list_push(writer->space->arena, layout,
               operand->streamed ? arg_op_gene(writer->space, writer->sketch, name, op, columns)
                                 : arg_op(writer->space, name, op, axis->lanes));

@@ -1,5 +1,5 @@
-/* spelling.c FILE OBJECT [ROUNDS] - whether spelling decides how fast a program is: times the exports of a .tensor file,
- * named GROUP_SPELLING, those of a group in turns.
+/* spelling.c FILE OBJECT [ROUNDS] - whether spelling decides how fast a program is: times the exports of a .tensor
+ * file, named GROUP_SPELLING, those of a group in turns.
  *
  * OBJECT is a shared object with the exports. Those of a group stand together and compute the same, from the same
  * arguments: tensors of floats of known sizes, one result. Prints for each the least time of its thread over the

@@ -8,13 +8,36 @@ schedule_of() {
     "$TENSORC" -O2 --target=x86-64-v3 --threads=1 -c "$work/f.tensor" -o "$work/f.o" --db="$work/none.db" \
         --emit-schedule="$work/f.schedule" && cat "$work/f.schedule"
 }
+# cuts EXPRESSION: the statements that cut off the ends of rows
+cuts() { schedule_of "$1" | grep partition; }
+# plain_pieces EXPRESSION: of the pieces of rows, how many have vectors but no index that is limited or a remainder
+plain_pieces() {
+    schedule_of "$1" >"$work/lines"
+    "$TENSORC" -O2 --target=x86-64-v3 --threads=1 -emit-ir "$work/f.tensor" -o - --db="$work/none.db" >"$work/f.ir"
+    awk '{ match($0, /^ */) } RLENGTH <= depth { piece = "" }
+        /for x_m/ { piece = NR; depth = RLENGTH }
+        piece && /I\(.*ramp/ { vectors[piece] = 1 }
+        piece && /I\(.*(min\(|max\(|%)/ { limits[piece] = 1 }
+        END { for (p in vectors) plain += !limits[p]
+              print plain + 0 }' "$work/f.ir"
+}
 for word in edge wrap reflect; do
-    like "$(schedule_of "O(y, x) = I(y, x) + (I(y, x + 1) else $word) where y in 0:H, x in 0:W")" 'partition\(.*, 1, -1\)' \
-        "the ends of rows are cut off: else $word"
+    right="O(y, x) = I(y, x) + (I(y, x + 1) else $word) where y in 0:H, x in 0:W"
+    like "$(cuts "$right")" 'partition\(x_m, -1\)' "the end of rows is cut off: else $word"
+    sum="O(y, x) +=! (I(y, x + r - 2) else $word) * (r + 1) where y in 0:H, x in 0:W, r in 0:5"
+    like "$(cuts "$sum")" 'partition\(x_m, 1, -1\)' "also of sums: else $word"
+    is "$(plain_pieces "$sum")" 1 "between the ends vectors are contiguous: else $word"
+    square="O(y, x) +=! (I(y + q - 1, x + r - 1) else $word) * (q + 2 * r) where y in 0:H, x in 0:W, q in 0:3, r in 0:3"
+    like "$(cuts "$square")" 'partition\(x_m, 1, -1\)' "sums over two axes: else $word"
+    wide="O(y, x) = (I(y, x - 300) else $word) + (I(y, x + 301) else $word) where y in 0:H, x in 0:W"
+    is "$(plain_pieces "$wide")" 1 "as many tiles are cut off as the reach says: else $word"
 done
 # structure EXPRESSION: the primitives without the sizes of tiles
 structure() { schedule_of "$1" | grep -v split; }
-mean='s(y) +=! I(y, r_x)   m(y) = s(y) %s   q(y) +=! (I(y, r_x) - m(y)) * (I(y, r_x) - m(y))   O(y, x) = (I(y, x) - m(y)) * q(y)'
+mean='s(y) +=! I(y, r_x)   m(y) = s(y) %s   q(y) +=! (I(y, r_x) - m(y)) * (I(y, r_x) - m(y))
+O(y, x) = (I(y, x) - m(y)) * q(y)'
 # shellcheck disable=SC2059 # the format is the program
-is "$(structure "$(printf "$mean" '/ 3')")" "$(structure "$(printf "$mean" '* 0.25')")" "a quotient by a constant is as cheap as a product"
+is "$(structure "$(printf "$mean" '/ 3')")" \
+    "$(structure "$(printf "$mean" '* 0.25')")" \
+    "a quotient by a constant is as cheap as a product"
 done_testing
