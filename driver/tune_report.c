@@ -113,6 +113,24 @@ static void show_each(const Compilation *c, const FunctionTuning *tuning) {
     }
 }
 
+/* With -v: one line for each task that was searched by itself. */
+static void show_tasks(const Compilation *c, const TuneResult *whole) {
+    for (int t = 0; t < whole->tasks.count; t++) {
+        const TaskResult *task = &whole->tasks.items[t];
+        const TuneResult *result = task->result;
+        if (result->trials == 0)
+            continue;
+        show(stderr, "tensorc: task %s", task->program->name);
+        if (task->count > 1)
+            show(stderr, ", %d equal ones", task->count);
+        show(stderr, ": %s", trials_text(c->arena, result->measured));
+        if (result->trials > result->measured)
+            show(stderr, ", after %d in the database", result->trials - result->measured);
+        show_gain(c->arena, task->program, result, result);
+        show(stderr, "\n");
+    }
+}
+
 /* The default in this line is what is compiled without measuring. */
 static void show_sum(const Compilation *c, const FunctionTuning *tuning) {
     Totals totals = add_results(c->arena, tuning);
@@ -152,6 +170,9 @@ void show_results(const Compilation *c, const FunctionTuning *tuning) {
     Totals totals = add_results(c->arena, tuning);
     if (totals.measured && totals.algorithms > 1)
         show_each(c, tuning);
+    for (int i = 0; i < tuning->function->count && c->options->verbose && totals.measured; i++)
+        if (tuning->results[i])
+            show_tasks(c, tuning->results[i]);
     if (totals.measured || (totals.found && totals.stopped))
         show_sum(c, tuning);
     else if (tuning->results[tuning->best]->seconds > 0)

@@ -115,6 +115,13 @@ typedef struct FailureReason {
     int count;
 } FailureReason;
 
+/* What became of a task of a function that is searched task by task. */
+typedef struct TaskResult {
+    const Program *program; /* of the first of its equal ones */
+    int count;              /* of them in the function */
+    const struct TuneResult *result;
+} TaskResult;
+
 typedef struct TuneResult {
     Schedule *schedule; /* the winner; the default schedule if nothing measured was better */
     double seconds, default_seconds;
@@ -129,6 +136,7 @@ typedef struct TuneResult {
     double build_seconds; /* of a candidate: the median */
     bool from_database;   /* all of it: nothing was measured */
     bool stopped;
+    LIST(TaskResult) tasks; /* none: it was searched as a whole */
 } TuneResult;
 
 /* Tunes one program; always returns a result. NULL as toolchain: nothing is measured; as database: nothing is kept. */

@@ -533,7 +533,10 @@ void tuner_close_tasks(Tuner *tuner) {
     Tasks *tasks = tuner->tasks;
     for (int s = 0; tasks && s < tasks->subject_count; s++) {
         close_toolchain(tasks, &tasks->subjects[s]);
-        add_failures(tuner->result, tuner->arena, tuner_finish(tasks->subjects[s].tuner));
+        const TuneResult *result = tuner_finish(tasks->subjects[s].tuner);
+        add_failures(tuner->result, tuner->arena, result);
+        list_push(tuner->arena, &tuner->result->tasks,
+                  ((TaskResult){tasks->subjects[s].program, (int)tasks->subjects[s].weight, result}));
     }
     tuner->tasks = NULL;
 }

@@ -23,11 +23,15 @@ def deep(float(M, M) x, float(M, M) a, float(M, M) b, float(M, M) c, float(M, M)
 export deep(M=48)
 END
 tune() { capture "$TENSORC" -O tune --threads=1 --seed=7 "$@"; }
+# The trials of each task: as -v says, and as they are in the log.
+said() { sed -n 's/^tensorc: task [^:]*: \([0-9]*\) trial.*/\1/p' "$1"; }
+logged() { grep '"event": *"trial"' "$1" | grep -o '"task": "[^"]*"' | sort | uniq -c | awk '{ print $1 }'; }
 events() { grep -c "\"event\": *\"$1\"" "$2"; }
 tasks() { "$TENSORC" db ls "--db=$1" | grep -c -E '^[0-9a-f]{32}'; }
 
 tune --trials=40 --log=trials.log --db=net.db -c net.tensor -o net.o
 like "$(cat err)" '^tensorc: tuned net: 40 trials in ' "a function of three products is tuned" || diag_file err
+is "$(grep -c 'tensorc: task' err)" 0 "of its tasks nothing is said without -v" || diag_file err
 is "$(events trial trials.log)" 40 "each trial is in the log"
 is "$(tasks net.db)" 3 "the records are of the function and of two tasks: two products are equal but for names" ||
     "$TENSORC" db ls --db=net.db | diag_file /dev/stdin
@@ -60,6 +64,37 @@ like "$(cat out)" '^  objective .*\(f1\)$' "and their settings"
 exits 2 "an unknown one is refused" "$TENSORC" --scheduler=fair net.tensor
 exits 2 "so is an unknown objective" "$TENSORC" --scheduler=gradient:objective=f9 net.tensor
 like "$(cat err)" "'objective' is one of f1, f2, f3, f4" "with those that there are"
-tune --trials=30 --scheduler=round-robin --db=turns.db -c net.tensor -o turns.o
+tune -v --trials=30 --scheduler=round-robin --log=turns.log --db=turns.db -c net.tensor -o turns.o
 like "$(cat err)" 'tuned net: 30 trials' "tasks take turns" || diag_file err
+
+# --- what is said of tasks
+gain='[0-9.]+ us .*, [0-9.]+ times the default'
+like "$(cat err)" "^tensorc: task net\.u: [0-9]+ trials; $gain" "-v says what became of a task" || diag_file err
+like "$(cat err)" "^tensorc: task net\.v, 2 equal ones: [0-9]+ trials; $gain" "and how many equal ones it stands for" ||
+    diag_file err
+is "$(said err | sort -n | tr '\n' ' ')" "$(logged turns.log | sort -n | tail -n 2 | tr '\n' ' ')" \
+    "with the trials of each that are in the log" || diag_file err
+tune --trials=7 --log=few.log --db=few.db -c net.tensor -o few.o
+is "$(logged few.log)" 7 "fewer than 4 trials for each task are all of the whole"
+
+# --- functions of one file
+cat >file.tensor <<'END'
+def net(float(M, M) x, float(M, M) a, float(M, M) b) -> (y) {
+    t(i, j) +=! x(i, r_k) * a(r_k, j)
+    y(i, j) +=! t(i, r_k) * b(r_k, j)
+}
+def deep(float(M, M) x, float(M, M) a, float(M, M) b, float(M, M) c) -> (y) {
+    t(i, j) +=! x(i, r_k) * a(r_k, j)
+    u(i, j) +=! t(i, r_k) * b(r_k, j)
+    y(i, j) +=! u(i, r_k) * c(r_k, j)
+}
+export net(M=40)
+export deep(M=40)
+END
+tune -v --trials=40 --log=file.log --db=file.db -c file.tensor -o file.o
+like "$(cat err)" "^tensorc: task net\.t, 2 equal ones: 1[0-9] trials; " "the first function searches the task" || diag_file err
+like "$(cat err)" "^tensorc: task deep\.t, 3 equal ones: [0-3] trials?, after 1[0-9] in the database" \
+    "which serves the second one in the same run" || diag_file err
+is "$(grep '"event": "trial"' file.log | grep -o '"task": "[^"]*", .*"schedule": "[^"]*"' | sort | uniq -d | wc -l)" 0 \
+    "no schedule of it is measured twice"
 done_testing

@@ -112,6 +112,9 @@ static void test_equal(Arena *arena, const Target *target) {
     is_int(measured_by(&run.lender) + run.whole, TRIALS, "all of them are measured");
     ok(run.whole >= 2 && run.whole <= TRIALS / 3, "%d of them are of the function", run.whole);
     is_int(run.lender.open, 0, "what was lent is given back");
+    const TaskResult *task = run.result->tasks.items;
+    ok(run.result->tasks.count == 1 && task->count == 4 && task->result->trials == measured_by(&run.lender),
+       "the result has the task, which stands for four, and its %d trials", task->result->trials);
     ok(run.result->seconds > 0 && run.result->seconds <= run.result->default_seconds, "nothing slower is kept");
     is_int(records_of(arena, database, alone, target), measured_by(&run.lender), "the task's records are its own");
     is_int(records_of(arena, database, program, target), run.whole, "and so are the function's");
