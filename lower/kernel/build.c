@@ -306,7 +306,8 @@ static Stmt *loop_stmt(Build *b, const NestStage *stage, const Loop *loop, const
     return made;
 }
 
-/* The elements of a stage at its own axes: what is summed so far of another one with these axes. */
+/* The elements of a stage at its own axes: what is summed so far of another one with these axes. The stage may compute
+ * more elements than are held, in whole tiles: of those nothing is read, and nobody reads them. */
 static Expr **held_values(Build *b, const NestStage *stage, const NestStage *held) {
     const Stage *computed = stage->stage;
     Expr **values = ARENA_ARRAY(b->arena, Expr *, computed->component_count);
@@ -314,7 +315,8 @@ static Expr **held_values(Build *b, const NestStage *stage, const NestStage *hel
         Expr **index = ARENA_ARRAY(b->arena, Expr *, computed->axis_count);
         for (int d = 0; d < computed->axis_count; d++)
             index[d] = expr_var(b->arena, computed->axes[d]);
-        values[c] = expr_read(b->arena, held->stage->components[c].tensor, index, NULL);
+        const Tensor *tensor = held->stage->components[c].tensor;
+        values[c] = expr_read(b->arena, tensor, index, expr_constant(b->arena, tensor->type, 0));
     }
     return values;
 }
@@ -356,7 +358,9 @@ static Stmt *begin_like(Build *b, const NestStage *stage, int depth, const NestS
     Expr *first = first_iteration(b, like->resumes, like);
     if (!first)
         return begun;
+    b->held = like->resumes;
     Stmt *held = initialise(b, stage, depth, held_values(b, stage, like->resumes), NULL);
+    b->held = NULL;
     return stmt_if(b->arena, first, stmts_one(b->arena, begun), stmts_one(b->arena, held), stage->stage->loc);
 }
 

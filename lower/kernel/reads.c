@@ -74,7 +74,10 @@ static Expr *lower_read(Build *b, Expr *e, Expr *path) {
     const Tensor *tensor = producer ? producer->buffers[stage_component_of(producer->stage, e->tensor)]
                            : e->tensor->role == ROLE_INITIAL ? e->tensor->buffer
                                                              : e->tensor;
-    Expr *read = expr_read(b->arena, tensor, build_index(b, producer, index, tensor->rank), NULL);
+    Expr **place = build_index(b, producer, index, tensor->rank);
+    if (producer && producer == b->held)
+        inside = inside_condition(b, tensor, place);
+    Expr *read = expr_read(b->arena, tensor, place, NULL);
     read->guard = read_guard(inside, otherwise, path);
     read->loc = e->loc;
     return inside && otherwise && !expr_is_zero(otherwise) ? expr_select(b->arena, inside, read, otherwise) : read;
