@@ -80,7 +80,7 @@ bool contest_is_known(Contest *contest, int *used) {
     return contest->tuning->plan.program != NULL;
 }
 
-/* Chooses the preferred program. What is chosen again after the search takes as long again, so that time is reserved. */
+/* Chooses the preferred program. What is chosen again after the search takes as long again: that time is reserved. */
 static void choose_preferred(Contest *contest) {
     const PlanFunction *function = contest->function;
     double since = monotonic_seconds();

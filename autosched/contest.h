@@ -1,4 +1,4 @@
-/* contest.h - the searches for one function, one for each of its programs: they take turns, and the best of all wins. */
+/* contest.h - the searches for one function, one for each of its programs: they take turns, and the best wins. */
 #ifndef AUTOSCHED_CONTEST_H
 #define AUTOSCHED_CONTEST_H
 

@@ -53,7 +53,7 @@ typedef struct Planner {
 
 /* --- blocks of the source --- */
 
-/* Whether nothing is chosen or added with this effort: the block has no holes and, for the model, leaves nothing open. */
+/* Whether nothing is chosen or added with this effort: the block has no holes and, for the model, nothing open. */
 bool plan_is_exact(Effort effort, const Program *program, const Target *target, const Schedule *block);
 /* The block with its holes filled as -O1 would fill them. NULL, with the reason, if no choice is legal. */
 const Schedule *plan_filled(const Planner *planner, const Program *program, const Target *target,
@@ -67,8 +67,8 @@ const Schedule *plan_named(Arena *arena, const Schedule *schedule, const char *s
 Plan plan_of(const Planner *planner, const PlanFunction *function, int number, const Schedule *schedule,
              PlanOrigin origin);
 
-/* By the first of these that there is: the user's block where it is exact, the best record, the default. Fast algorithms
- * must be estimated as better by a margin. */
+/* By the first of these that there is: the user's block where it is exact, the best record, the default. Fast
+ * algorithms must be estimated as better by a margin. */
 Plan autosched_choose(Planner *planner, const PlanFunction *function);
 /* The default alone. */
 Plan plan_default(Planner *planner, const PlanFunction *function);
