@@ -635,13 +635,13 @@ static Expr *outside_value(Statement *s, const AstExpr *ast, ElementType type, c
 }
 
 /* While types are inferred: the value outside makes the type wider, unless it is a literal, which takes any type. If
- * nothing else gives the type of the read, the literal does. double(1) is none: its type is said. */
+ * nothing else gives the type of the read, the literal does. */
 static Typed probe_else(Statement *s, Typed read, const AstExpr *ast) {
     Typed outside = translate(s, ast);
     if (!outside.expr)
         return fail(s);
     const Expr *value = typed_value(s->builder->arena, outside);
-    bool literal = (value->kind == EXPR_INT || value->kind == EXPR_REAL) && ast->kind != AST_CAST;
+    bool literal = value->kind == EXPR_INT || value->kind == EXPR_REAL;
     if (read.index || (literal ? read.open == CLOSED : outside.open == OPEN))
         return read;
     Typed other = {outside.expr, value->type, false, literal ? OPEN_LITERAL : outside.open, NULL};

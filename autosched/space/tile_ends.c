@@ -24,7 +24,8 @@ static bool form_value(const Inside *inside, const Affine *form, bool least, int
     *value = form->constant;
     for (int t = 0; t < form->count; t++) {
         const Term *term = &form->terms[t];
-        int64_t extent = term->atom->kind == EXPR_VAR ? axis_extent(term->atom->var) : -1, part;
+        bool loop = term->atom->kind == EXPR_VAR && term->atom->var->extent; /* no size */
+        int64_t extent = loop ? axis_extent(term->atom->var) : -1, part;
         if (extent < 1)
             return false;
         if (least && term->atom->var == inside->axis)

@@ -19,14 +19,4 @@ sed -e '/^export/d; /^def machine/,$d; /^# A machine/d' -e 's/scan t/scan step/;
 echo 'export lstm as other' >>words.tensor
 runs "and by a program in other words" "$TENSORC" -run -O tune --tune-frozen --db=new.tuning.db -DT=6 -DB=3 -DI=5 -DH=16 words.tensor
 
-# The value before the first step decides where its type is said, and only there.
-echo 'def f(float(M) X) -> (R, S) {
-    scan t { R(t) = (R(t - 2) else double(1.5)) * 0.125 + X(t) where t in 0:M }
-    scan t { S(t) = (S(t - 2) else 1.5) * 0.125 + X(t) where t in 0:M }
-}
-export f(M=9)' >types.tensor
-runs "values after else with a type and without" "$TENSORC" -c types.tensor -o types.o --header=types.h
-like "$(cat types.h)" 'double \*R, float \*S\)' "a cast gives the recurrence its type, a literal takes it"
-runs "as interpreted" "$TENSORC" -run -O2 types.tensor
-
 done_testing
