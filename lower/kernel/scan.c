@@ -154,9 +154,11 @@ static void find_carry(Carry *carry, const Stmt *stmt) {
     carry->loops.count -= loop;
 }
 
-/* Whether the read is of the element that the store wrote one step before. */
+/* Whether the read is of the element that the store wrote one step before. Where no index of the store is the step, there
+ * is a single step: what is read was there before. */
 static bool is_of_last_step(const Carry *carry, const Stmt *store, const Expr *read) {
     Affine affine;
+    bool steps = false;
     if (read->kind != EXPR_READ || read->tensor != store->tensor)
         return false;
     for (int d = 0; d < read->count; d++) {
@@ -167,8 +169,9 @@ static bool is_of_last_step(const Carry *carry, const Stmt *store, const Expr *r
         if (!expr_affine_modular(carry->arena, expr_binary(carry->arena, OP_SUB, stored, from), &affine) ||
             affine.count > 0 || affine.constant != step)
             return false;
+        steps |= step;
     }
-    return true;
+    return steps;
 }
 
 /* Replaces a read of what this or a later store of the step wrote one step before. */
