@@ -11,7 +11,7 @@ chosen() {
         --threads=1 "$@" 2>&1 | tr '\n' ' '
 }
 product='def f(float(M,K) A, float(K,N) B) -> (float(M,N) C) { C(i,j) +=! A(i,k) * B(k,j) } export f'
-blocks='reorder\([^)]*k_o, [ij]_m, [^)]*k_m, k_i'
+blocks='reorder\([^)]*k_o, (i_o, )?[ij]_m, [^)]*k_m, k_i' # a loop of one iteration may stand between them
 
 like "$(chosen "$product(M=256, K=16384, N=256)")" "$blocks.*cache_write\(C, at=[ij]_m, scope=register" \
     "a loop over blocks is outside of the register tile"
