@@ -15,8 +15,12 @@ static const double needed_gain = 0.88; /* the estimate of an algorithm must be 
 
 /* --- blocks --- */
 
-bool plan_is_exact(Effort effort, const Program *program, const Target *target, const Schedule *block) {
-    return effort < EFFORT_ROUGH ? !schedule_hole_count(block) : !schedule_leaves_open(program, target, block);
+bool plan_is_exact(const Planner *planner, const PlanFunction *function) {
+    const Schedule *block = function->user;
+    if (!block)
+        return false;
+    return planner->effort < EFFORT_ROUGH ? !schedule_hole_count(block)
+                                          : !schedule_leaves_open(function->programs[0], function->target, block);
 }
 
 const Schedule *plan_filled(const Planner *planner, const Program *program, const Target *target,
@@ -217,9 +221,8 @@ Plan plan_recorded(Planner *planner, const PlanFunction *function) {
 }
 
 Plan autosched_choose(Planner *planner, const PlanFunction *function) {
-    const Schedule *user = function->user;
-    if (user && plan_is_exact(planner->effort, function->programs[0], function->target, user))
-        return plan_of(planner, function, 0, user, PLAN_BY_SOURCE);
+    if (plan_is_exact(planner, function))
+        return plan_of(planner, function, 0, function->user, PLAN_BY_SOURCE);
     Plan recorded = planner->database ? plan_recorded(planner, function) : (Plan){0};
     return recorded.program ? recorded : plan_default(planner, function);
 }

@@ -64,6 +64,14 @@ static void set_all_options(Contest *contest) {
         set_options(contest, p);
 }
 
+/* The best record on the function's inputs. */
+static Plan recorded_plan(const Contest *contest) {
+    const PlanFunction *function = contest->function;
+    Plan recorded = plan_recorded_on(contest->file->planner, function, function->inputs ? function->inputs : "");
+    recorded.origin = PLAN_BY_TUNING;
+    return recorded;
+}
+
 /* --- beginning --- */
 
 bool contest_is_known(Contest *contest, int *used) {
@@ -75,8 +83,7 @@ bool contest_is_known(Contest *contest, int *used) {
         !searches_are_known(planner->arena, planner->database, function->programs, function->count, function->target,
                             function->user, &contest->options[0], used))
         return false;
-    contest->tuning->plan = plan_recorded_on(planner, function, function->inputs ? function->inputs : "");
-    contest->tuning->plan.origin = PLAN_BY_TUNING;
+    contest->tuning->plan = recorded_plan(contest);
     return contest->tuning->plan.program != NULL;
 }
 
@@ -180,11 +187,9 @@ static void use_records(Contest *contest) {
     if (contest->spent && !is_lost(contest))
         searches_note_budget(planner->arena, planner->database, function->programs, function->count, function->target,
                              function->user, &contest->options[0]);
-    Plan recorded = plan_recorded_on(planner, function, function->inputs ? function->inputs : "");
-    if (!recorded.program)
-        return;
-    contest->tuning->plan = recorded;
-    contest->tuning->plan.origin = PLAN_BY_TUNING;
+    Plan recorded = recorded_plan(contest);
+    if (recorded.program)
+        contest->tuning->plan = recorded;
 }
 
 void contest_end(Contest *contest) {

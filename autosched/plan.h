@@ -53,8 +53,8 @@ typedef struct Planner {
 
 /* --- blocks of the source --- */
 
-/* Whether nothing is chosen or added with this effort: the block has no holes and, for the model, nothing open. */
-bool plan_is_exact(Effort effort, const Program *program, const Target *target, const Schedule *block);
+/* Whether the function has a block, and nothing is chosen or added: it has no holes and, for the model, nothing open. */
+bool plan_is_exact(const Planner *planner, const PlanFunction *function);
 /* The block with its holes filled as -O1 would fill them. NULL, with the reason, if no choice is legal. */
 const Schedule *plan_filled(const Planner *planner, const Program *program, const Target *target,
                             const Schedule *block, NestError *error);

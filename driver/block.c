@@ -1,5 +1,5 @@
-/* block.c - a schedule block of the source beside what it became: which one is for a target, whether it leaves
- * something open, what was added to it, and how a schedule is written so that nothing is added when it is read again.
+/* block.c - a schedule block of the source beside what it became: which one is for a target, what was added to
+ * it, and how a schedule is written so that nothing is added when it is read again.
  */
 #include "driver/driver.h"
 #include <string.h>
@@ -23,10 +23,6 @@ const Schedule *user_schedule(const Unit *unit, const Target *target) {
         best_match = match;
     }
     return best;
-}
-
-bool block_is_exact(const Compilation *c, const Program *program, const Target *target, const Schedule *block) {
-    return plan_is_exact(c->planner.effort, program, target, block);
 }
 
 const Schedule *schedule_closed(Compilation *c, const Program *program, const Target *target,

@@ -153,9 +153,9 @@ static void dump_nest(const Compilation *c, const Nest *nest) {
 static void tell_rolled(Compilation *c, const Scheduled *scheduled, const RolledList *rolled) {
     const char *symbol = scheduled->unit->program->symbol;
     const char *names = nest_rolled_names(c->arena, scheduled->nest, rolled);
-    const Schedule *user = names ? user_schedule(scheduled->unit, scheduled->nest->target) : NULL;
-    if (user && block_is_exact(c, scheduled->unit->program, scheduled->nest->target, user))
-        diag(c->diagnostics, DIAG_stays_loop, user->loc, names, rolled->items[0].why);
+    PlanFunction asked = names ? asked_of(c, scheduled->unit, scheduled->nest->target) : (PlanFunction){0};
+    if (plan_is_exact(&c->planner, &asked))
+        diag(c->diagnostics, DIAG_stays_loop, asked.user->loc, names, rolled->items[0].why);
     else if (names && c->options->verbose)
         show(stderr, "tensorc: %s: stays a loop, not unrolled or vectorized: %s\n", symbol, names);
 }

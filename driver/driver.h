@@ -78,9 +78,6 @@ bool can_measure(const Compilation *compilation, const Target *target);
 /* block.c: a block of the source */
 /* The block of the unit that fits the target best, or NULL. */
 const Schedule *user_schedule(const Unit *unit, const Target *target);
-/* Whether nothing is chosen or added at this level: it has no holes and, from -O2 on, leaves nothing open. */
-bool block_is_exact(const Compilation *compilation, const Program *program, const Target *target,
-                    const Schedule *block);
 /* The schedule as a block that is held to exactly. */
 const Schedule *schedule_closed(Compilation *compilation, const Program *program, const Target *target,
                                 const Schedule *schedule);

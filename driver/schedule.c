@@ -10,8 +10,7 @@
 
 /* Records are looked for where something is left to choose. */
 static Plan plan_below_tune(Compilation *c, const Function *function) {
-    const Schedule *user = function->asked.user;
-    bool exact = user && block_is_exact(c, function->unit->program, function->target, user);
+    bool exact = plan_is_exact(&c->planner, &function->asked);
     c->planner.database = !exact && c->options->level >= LEVEL_2 ? compilation_database(c) : NULL;
     return autosched_choose(&c->planner, &function->asked);
 }
@@ -81,7 +80,7 @@ bool choose_schedule(Compilation *c, const Unit *unit, const Target *target, Sch
 const Schedule *packing_schedule(Compilation *c, const Unit **unit, const Target *target) {
     const Unit *all = *unit;
     PlanFunction asked = asked_of(c, all, target);
-    if (asked.user && block_is_exact(c, all->program, target, asked.user))
+    if (plan_is_exact(&c->planner, &asked))
         return nest_build(c->arena, all->program, asked.user, NULL, target, NULL) ? asked.user : NULL;
     Plan plan = plan_default(&c->planner, &asked);
     *unit = plan.number ? unit_with(c, all, plan.number - 1) : all;

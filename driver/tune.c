@@ -95,17 +95,13 @@ static Plan frozen_plan(Compilation *c, const Function *function) {
     return found;
 }
 
-static bool is_exact(const Compilation *c, const Function *function) {
-    const Schedule *user = function->asked.user;
-    return user && block_is_exact(c, function->unit->program, function->target, user);
-}
-
 bool tuned_plan(Compilation *c, const Function *function, Plan *plan) {
     *plan = function->plan;
     if (plan->program)
         return true;
-    c->planner.database = is_exact(c, function) ? NULL : compilation_database(c);
-    if (is_exact(c, function))
+    bool exact = plan_is_exact(&c->planner, &function->asked);
+    c->planner.database = exact ? NULL : compilation_database(c);
+    if (exact)
         *plan = autosched_choose(&c->planner, &function->asked);
     else if (!c->planner.database)
         return false;
@@ -282,7 +278,7 @@ static TuneOptions search_options(Compilation *c) {
 /* --- the functions of a file --- */
 
 static bool is_searched(const Compilation *c, const Function *function) {
-    return can_measure(c, function->target) && !is_exact(c, function) && !function->unit->program->size_count;
+    return can_measure(c, function->target) && !plan_is_exact(&c->planner, &function->asked) && !function->unit->program->size_count;
 }
 
 typedef LIST(Function *) Functions;

@@ -89,16 +89,14 @@ const PrimArg *prim_keyword(const Prim *prim, const char *key) {
 
 /* --- printing --- */
 
-static void print_argument(Text *text, const PrimArg *argument);
-
 static void print_items(Text *text, const PrimArg *argument) {
     for (int i = 0; i < argument->count; i++) {
         text_add(text, i ? ", " : "");
-        print_argument(text, &argument->items[i]);
+        argument_print(text, &argument->items[i]);
     }
 }
 
-static void print_argument(Text *text, const PrimArg *argument) {
+void argument_print(Text *text, const PrimArg *argument) {
     if (argument->key)
         text_add(text, "%s=", argument->key);
     switch (argument->kind) {
@@ -110,9 +108,9 @@ static void print_argument(Text *text, const PrimArg *argument) {
         text_add(text, argument->count ? "}" : "");
         break;
     case ARG_OP:
-        print_argument(text, &argument->items[0]);
+        argument_print(text, &argument->items[0]);
         text_add(text, "%c", argument->op);
-        print_argument(text, &argument->items[1]);
+        argument_print(text, &argument->items[1]);
         break;
     case ARG_LIST:
         text_add(text, "(");
@@ -120,10 +118,6 @@ static void print_argument(Text *text, const PrimArg *argument) {
         text_add(text, ")");
         break;
     }
-}
-
-void argument_print(Text *text, const PrimArg *argument) {
-    print_argument(text, argument);
 }
 
 /* An operation of a constraint, in parentheses where it binds less tightly than what it is an operand of. */
@@ -136,7 +130,7 @@ static void print_operation(Text *text, const PrimArg *argument, int around) {
                 {'+', "+", 2},  {'-', "-", 2},  {'*', "*", 3},  {'/', "/", 3},  {'%', "%", 3}};
     int row = 0;
     if (argument->kind != ARG_OP) {
-        print_argument(text, argument);
+        argument_print(text, argument);
         return;
     }
     while (rows[row].op != argument->op)
@@ -162,7 +156,7 @@ static void print_prim(Text *text, const Prim *prim) {
         if (prim->op == PRIM_REQUIRE)
             print_operation(text, &prim->args[i], 0);
         else
-            print_argument(text, &prim->args[i]);
+            argument_print(text, &prim->args[i]);
     }
     text_add(text, ")\n");
 }

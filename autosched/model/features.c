@@ -131,8 +131,7 @@ static void copy_totals(const Profile *profile, float *values) {
     double bytes = 0, iterations = 0;
     for (int s = 0; s < profile->stage_count; s++) {
         const StageFacts *stage = &profile->stages[s];
-        bool counts = !profile->left_out || !profile->left_out[s];
-        if (s == profile->heaviest || stage->accesses[0].in_registers || !counts)
+        if (s == profile->heaviest || stage->accesses[0].in_registers || !profile_counts(profile, s))
             continue;
         bytes += stage->accesses[0].temporary ? stage->accesses[0].size : 0;
         iterations += stage->iterations;

@@ -229,14 +229,15 @@ static double clamped_vectors(const StageFacts *stage, const AccessFacts *access
     return count;
 }
 
+/* The iterations before the last cut from the beginning, and behind the first one from the end. */
 static double cut_off(const Loop *loop) {
-    double values = 0;
+    double iterations = 0;
     for (int c = 0; c < loop->cut_count; c++)
         if (loop->cuts[c] > 0)
-            values = (double)loop->cuts[c];
+            iterations = (double)loop->cuts[c];
         else
-            return values - (double)loop->cuts[c];
-    return values;
+            return iterations - (double)loop->cuts[c];
+    return iterations;
 }
 
 /* The part of the runs that tests a clamped index: those at the ends that a loop's cuts leave; without cuts all. */

@@ -707,27 +707,32 @@ static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, d
     stage_accesses(&forms, facts);
 }
 
-static double stage_work(const StageFacts *facts) {
-    return facts->iterations * (facts->operations + 4 * facts->expensive + 0.5);
+/* What the stages that count do together, and the one that does most. */
+static void count_work(Profile *profile) {
+    double heaviest = -1;
+    profile->operations = 0;
+    for (int s = 0; s < profile->stage_count; s++) {
+        const StageFacts *facts = &profile->stages[s];
+        double work = facts->iterations * (facts->operations + 4 * facts->expensive + 0.5);
+        if (!profile_counts(profile, s))
+            continue;
+        profile->operations += facts->iterations * facts->operations;
+        if (work > heaviest) {
+            heaviest = work;
+            profile->heaviest = s;
+        }
+    }
 }
 
 Profile *profile_nest_at(Arena *arena, const Nest *nest, double typical) {
     Profile *profile = ARENA_NEW(arena, Profile);
-    double heaviest = -1;
     profile->stages = ARENA_ARRAY(arena, StageFacts, nest->stage_count + 1);
     for (int s = 0; s < nest->stage_count; s++) {
         if (nest->stages[s]->inlined || nest->stages[s]->scan || nest->stages[s]->constant)
             continue;
-        StageFacts *facts = &profile->stages[profile->stage_count];
-        stage_fill(arena, nest, nest->stages[s], typical, facts);
-        double work = stage_work(facts);
-        profile->operations += facts->iterations * facts->operations;
-        if (work > heaviest) {
-            heaviest = work;
-            profile->heaviest = profile->stage_count;
-        }
-        profile->stage_count++;
+        stage_fill(arena, nest, nest->stages[s], typical, &profile->stages[profile->stage_count++]);
     }
+    count_work(profile);
     return profile;
 }
 
@@ -784,16 +789,7 @@ double access_footprint(const StageFacts *stage, const AccessFacts *access, int 
 
 Profile profile_of_some(const Profile *profile, const bool *left_out) {
     Profile some = *profile;
-    double heaviest = -1;
     some.left_out = left_out;
-    some.operations = 0;
-    for (int s = 0; s < profile->stage_count; s++) {
-        const StageFacts *facts = &profile->stages[s];
-        some.operations += left_out[s] ? 0 : facts->iterations * facts->operations;
-        if (!left_out[s] && stage_work(facts) > heaviest) {
-            heaviest = stage_work(facts);
-            some.heaviest = s;
-        }
-    }
+    count_work(&some);
     return some;
 }

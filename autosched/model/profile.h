@@ -60,6 +60,10 @@ typedef struct Profile {
     const bool *left_out; /* [stage_count]: stages whose time does not count; NULL: all count */
 } Profile;
 
+static inline bool profile_counts(const Profile *profile, int stage) {
+    return !profile->left_out || !profile->left_out[stage];
+}
+
 Profile *profile_nest(Arena *arena, const Nest *nest);
 /* The same with each run-time size taken as `typical`. */
 Profile *profile_nest_at(Arena *arena, const Nest *nest, double typical);

@@ -503,7 +503,7 @@ static void add_stage(const Profile *profile, const StageFacts *whole, const Tar
 Estimate static_estimate(const Profile *profile, const Target *target) {
     Estimate estimate = {0};
     for (int s = 0; s < profile->stage_count; s++)
-        if (!profile->left_out || !profile->left_out[s])
+        if (profile_counts(profile, s))
             add_stage(profile, &profile->stages[s], target, &estimate);
     return estimate;
 }

@@ -5,6 +5,9 @@
 
 #include "autosched/space/space.h"
 
+/* What a choice with a start of its own must gain by the estimate, which is rough: blocks of a reduction, rules. */
+#define NEEDED_GAIN 1.1
+
 /* Groups that are computed at the outer loops of a group that reads them (chain.c). */
 enum { CHAIN_AXES = 4, CHAIN_PRODUCERS = 3 };
 typedef struct ChainAxis {
@@ -66,10 +69,10 @@ typedef struct OperationCount {
 } OperationCount;
 /* Integer operations that only compute places do not count. */
 OperationCount stage_operations(const Expr *e);
-/* Whether the first `depth` indices of a read are the stage's first axes. */
 /* Whether a read along the axis may be beyond the tensor's ends: its index is made one inside by arithmetic (else edge,
  * wrap, reflect), or, if that is asked for, it has another value there. */
 bool read_may_be_outside(const Expr *read, const Var *axis, bool otherwise);
+/* Whether the first `depth` indices of a read are the stage's first axes. */
 bool stage_shares_axes(const Stage *stage, const Expr *read, int depth);
 /* Whether every index is a different axis. */
 bool stage_reads_elementwise(const Stage *stage, const Expr *read);

@@ -8,11 +8,6 @@
 
 enum { TRIES = 20 };
 
-static int change_any(Random *random, const Gene *gene, int choice) {
-    int other = (int)random_below(random, gene->count - 1);
-    return other >= choice ? other + 1 : other;
-}
-
 static bool divides(int64_t a, int64_t b) {
     return a > 0 && b > 0 && (a % b == 0 || b % a == 0);
 }
@@ -38,18 +33,18 @@ static int change_tile(Random *random, const Gene *gene, int choice) {
     for (int c = 0; c < gene->count && gene->values; c++)
         if (c != choice && moves_factor(gene, choice, c) && random_below(random, ++seen) == 0)
             picked = c;
-    return picked < 0 ? change_any(random, gene, choice) : picked;
+    return picked < 0 ? gene_other_choice(random, gene, choice) : picked;
 }
 
 const Mutation mutations[GENE_KINDS] = {
-    [GENE_STRUCTURE] = {"structure", GENE_STRUCTURE, 1, change_any},
+    [GENE_STRUCTURE] = {"structure", GENE_STRUCTURE, 1, gene_other_choice},
     [GENE_TILE] = {"tile", GENE_TILE, 3, change_tile},
-    [GENE_PARALLEL] = {"parallel", GENE_PARALLEL, 1, change_any},
-    [GENE_UNROLL] = {"unroll", GENE_UNROLL, 1, change_any},
-    [GENE_VECTOR] = {"vector", GENE_VECTOR, 1, change_any},
-    [GENE_ORDER] = {"order", GENE_ORDER, 1, change_any},
-    [GENE_PLACE] = {"place", GENE_PLACE, 1, change_any},
-    [GENE_PACK] = {"pack", GENE_PACK, 1, change_any},
+    [GENE_PARALLEL] = {"parallel", GENE_PARALLEL, 1, gene_other_choice},
+    [GENE_UNROLL] = {"unroll", GENE_UNROLL, 1, gene_other_choice},
+    [GENE_VECTOR] = {"vector", GENE_VECTOR, 1, gene_other_choice},
+    [GENE_ORDER] = {"order", GENE_ORDER, 1, gene_other_choice},
+    [GENE_PLACE] = {"place", GENE_PLACE, 1, gene_other_choice},
+    [GENE_PACK] = {"pack", GENE_PACK, 1, gene_other_choice},
 };
 
 /* Whether a gene matters at the point: of the two ways to compute a pipeline, those of one do; the choice

@@ -177,6 +177,11 @@ static int pick_gene(Space *space, Group *group, Random *random, const int *gene
     return picked;
 }
 
+int gene_other_choice(Random *random, const Gene *gene, int choice) {
+    int other = random_below(random, gene->count - 1);
+    return other >= choice ? other + 1 : other;
+}
+
 /* Half of the steps of a tile gene go to a near entry of its table, where sizes are similar. */
 static int step_choice(Random *random, const Gene *gene, int choice) {
     if (!gene->structural && gene->count > 6 && random_below(random, 2) == 0) {
@@ -185,8 +190,7 @@ static int step_choice(Random *random, const Gene *gene, int choice) {
         if (next >= 0 && next < gene->count)
             return next;
     }
-    int other = random_below(random, gene->count - 1);
-    return other >= choice ? other + 1 : other;
+    return gene_other_choice(random, gene, choice);
 }
 
 enum { GENES_OF_A_WAY = 8 }; /* to change the way in which a pipeline is computed counts as a gene in so many */

@@ -12,10 +12,6 @@
 
 enum { CHOICE_TRIES = 60 };
 
-/* What a rule must gain over the group's own structures by the model, whose differences below that are no better than
- * chance. */
-#define RULE_GAIN 1.1
-
 typedef struct RuleSketch {
     const Rule *rule;
     const Schedule *schedule; /* in names of the program */
@@ -309,16 +305,19 @@ static void add_rule(Space *space, Group *group, const Rule *rule) {
     note_misfit(space, group, rule);
 }
 
-static void rule_group(Space *space, Group *group) {
+/* applied: of each rule, whether it holds for a root. */
+static void rule_group(Space *space, Group *group, bool *applied) {
     struct Ruled *ruled = ARENA_NEW(space->arena, struct Ruled);
-    Gene gene = {.structural = true, .width = 1, .count = 1, .gain = RULE_GAIN};
+    Gene gene = {.structural = true, .width = 1, .count = 1, .gain = NEEDED_GAIN};
     gene.name = arena_printf(space->arena, "%s rule", group->root->name);
     *ruled = (struct Ruled){.emit = group->emit, .gene = group->genes.count};
     group->ruled = ruled;
     group_add_gene(space, group, gene);
     for (int r = 0; r < space->program->rule_count; r++)
-        if (applies(space, group->root, space->program->rules[r]))
+        if (applies(space, group->root, space->program->rules[r])) {
+            applied[r] = true;
             add_rule(space, group, space->program->rules[r]);
+        }
     group->genes.items[ruled->gene].count = 1 + ruled->sketches.count;
     for (int r = 0; r < ruled->sketches.count; r++)
         list_push(space->arena, &group->others, ((OtherStart){ruled->gene, 1 + r}));
@@ -330,29 +329,19 @@ static void rule_group(Space *space, Group *group) {
     group->ruled = NULL;
 }
 
-static bool takes_rules(const Group *group) {
-    return !group->fused && !group->scan;
-}
-
-static bool is_idle(Space *space, const Rule *rule) {
-    bool idle = is_for_target(space, rule);
-    for (int g = 0; g < space->groups.count && idle; g++)
-        idle = !takes_rules(space->groups.items[g]) || !applies(space, space->groups.items[g]->root, rule);
-    return idle;
-}
-
-static void note_idle(Space *space) {
+static void note_idle(Space *space, const bool *applied) {
     space->idle.arena = space->arena;
     for (int r = 0; r < space->program->rule_count; r++)
-        if (is_idle(space, space->program->rules[r]))
+        if (!applied[r] && is_for_target(space, space->program->rules[r]))
             text_add(&space->idle, "%s%s", space->idle.length ? ", " : "", space->program->rules[r]->name);
 }
 
 void space_add_rules(Space *space) {
-    note_idle(space);
+    bool *applied = ARENA_ARRAY(space->arena, bool, space->program->rule_count + 1);
     for (int g = 0; g < space->groups.count && space->program->rule_count; g++)
-        if (takes_rules(space->groups.items[g]))
-            rule_group(space, space->groups.items[g]);
+        if (!space->groups.items[g]->fused && !space->groups.items[g]->scan)
+            rule_group(space, space->groups.items[g], applied);
+    note_idle(space, applied);
 }
 
 const char *group_rule(const Group *group, const int *genes) {

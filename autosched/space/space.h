@@ -188,6 +188,8 @@ void point_mutate(Space *space, Random *random, int *point);
 void point_cross(Space *space, Random *random, const int *a, const int *b, int *child);
 /* The same for parents that differ in one group alone. */
 void group_cross(Space *space, int number, Random *random, const int *a, const int *b, int *child);
+/* Any of the gene's other choices, of which there are some. */
+int gene_other_choice(Random *random, const Gene *gene, int choice);
 /* A mutation (mutate.c) changes one gene of its kind. */
 typedef struct Mutation {
     const char *name;

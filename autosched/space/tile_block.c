@@ -13,7 +13,6 @@
 
 typedef enum BlockPlace { BLOCK_NONE, BLOCK_MIDDLE, BLOCK_FIRST, BLOCK_PLACES } BlockPlace;
 
-static const double NEEDED_GAIN = 1.1; /* the estimate of what a block saves is rough */
 
 enum {
     LEAST_USES = 16,  /* of what a block holds: less streams through the cache */

@@ -25,7 +25,7 @@ typedef struct Build {
     const ExpandOptions *options;
     Facts facts; /* the guards of the current stage */
     bool in_parallel;
-    const NestStage *held; /* holds what is summed so far, while another stage begins with it; or NULL */
+    const NestStage *held;  /* holds what is summed so far, while another stage begins with it; or NULL */
     Predicates *predicates; /* of the current stage */
     Substitutions pieces;   /* variables of loops that run in pieces, around the current statement */
 } Build;

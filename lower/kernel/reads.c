@@ -63,9 +63,10 @@ static Expr *lower_read(Build *b, Expr *e, Expr *path) {
     Expr **index = ARENA_ARRAY(b->arena, Expr *, e->count);
     for (int d = 0; d < e->count; d++)
         index[d] = build_reads(b, e->args[d], path);
-    Expr *inside = e->otherwise || path ? inside_condition(b, e->tensor, index) : NULL;
-    Expr *otherwise = e->otherwise ? build_reads(b, e->otherwise, path) : NULL;
     const NestStage *producer = nest_producer(b->nest, e->tensor);
+    bool held = producer && producer == b->held;
+    Expr *inside = !held && (e->otherwise || path) ? inside_condition(b, e->tensor, index) : NULL;
+    Expr *otherwise = e->otherwise ? build_reads(b, e->otherwise, path) : NULL;
     if (producer && producer->inlined) {
         Expr *value =
             inlined_value(b, producer->stage, e->tensor, index, otherwise ? expr_and(b->arena, path, inside) : path);
@@ -75,7 +76,7 @@ static Expr *lower_read(Build *b, Expr *e, Expr *path) {
                            : e->tensor->role == ROLE_INITIAL ? e->tensor->buffer
                                                              : e->tensor;
     Expr **place = build_index(b, producer, index, tensor->rank);
-    if (producer && producer == b->held)
+    if (held)
         inside = inside_condition(b, tensor, place);
     Expr *read = expr_read(b->arena, tensor, place, NULL);
     read->guard = read_guard(inside, otherwise, path);
