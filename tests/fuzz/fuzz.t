@@ -11,6 +11,11 @@ for seed in $first $((first + 1)); do
 done
 like "$(cat "$work/out")" 'mismatch 0, memory 0, .* crash 0, timeout 0' "and what was found is counted"
 
+# A recurrence whose alternative is a constant has the type that the generator says: of what it is computed with.
+for number in "90 --case=21345" "101 --case=86023"; do
+    runs "the program of --seed=$number is not refused" "$fuzz" --seed=$number
+done
+
 # What was found and mended stays so.
 runs "the cases that once failed" "$fuzz" "$srcdir"/tests/fuzz/cases/*.tensor
 is "$(cat "$work/out")" "" "say nothing"

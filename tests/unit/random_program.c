@@ -39,6 +39,7 @@ typedef struct Generator {
     bool sizes[RANDOM_SIZES];     /* that may be named */
     const char *let;              /* a name for an expression of the type let_type, or NULL */
     ElementType let_type;
+    bool typed;  /* what is being made has more than reads of recurrences in it: a type of its own */
     Text before; /* combiners and defs */
     int made;    /* tensors, defs and the like, for names */
 } Generator;
@@ -209,8 +210,18 @@ static const char *read_of(Generator *g, Known *tensor) {
     return text.text;
 }
 
+/* A recurrence that is being made takes the type of what it is computed with. The constant after its else, cast or not,
+ * gives a type only where nothing else does. */
+static const char *read_as(Generator *g, Known *tensor, ElementType type) {
+    const char *read = read_of(g, tensor);
+    g->typed |= tensor->step < 0 || tensor->type != type;
+    return tensor->type == type ? read : format(g, "%s(%s)", spelling(type), read);
+}
+
 static const char *leaf(Generator *g, ElementType type) {
+    bool typed = g->typed;
     int kind = below(g, 10);
+    g->typed = true;
     if (g->let && below(g, 4) == 0)
         return format(g, "%s(%s)", spelling(type), g->let);
     if (g->all && kind == 0 && below(g, 4) == 0 && g->tensors.items[0].rank > 0)
@@ -224,8 +235,8 @@ static const char *leaf(Generator *g, ElementType type) {
     Known *tensor = &g->tensors.items[below(g, g->tensors.count)];
     for (int tries = 0; tries < 3 && tensor->type != type; tries++)
         tensor = &g->tensors.items[below(g, g->tensors.count)];
-    const char *read = read_of(g, tensor);
-    return tensor->type == type ? read : format(g, "%s(%s)", spelling(type), read);
+    g->typed = typed;
+    return read_as(g, tensor, type);
 }
 
 static const char *condition(Generator *g, int depth) {
@@ -238,24 +249,51 @@ static const char *condition(Generator *g, int depth) {
     if (kind == 2 && depth > 0)
         return format(g, "!(%s)", condition(g, depth - 1));
     ElementType type = random_type(g);
-    return format(g, "%s %s %s", value(g, type, depth - 1), comparisons[below(g, 6)], value(g, type, depth - 1));
+    bool typed = g->typed; /* what is compared gives no type to what is chosen */
+    const char *comparison =
+        format(g, "%s %s %s", value(g, type, depth - 1), comparisons[below(g, 6)], value(g, type, depth - 1));
+    g->typed = typed;
+    return comparison;
 }
 
-/* Functions return at least a float. */
+/* Functions return at least a float. A number that is said without a type is a float: beside a recurrence that has no
+ * type yet it is said with one. As an argument of its own it leaves open what was. */
 static const char *function(Generator *g, ElementType type, int depth) {
-    static const char *const templates[] = {
-        "exp(%s * 0.125)",      "sqrt(abs(%s))",  "sin(%s)", "tanh(%s)", "floor(%s)",
-        "log(1.0 + abs(%s))",   "atan2(%s, 0.5)", "erf(%s)", "cos(%s)",  "trunc(%s)",
-        "rsqrt(1.0 + abs(%s))", "fmax(%s, 0.0)"};
-    const char *argument = value(g, type == TYPE_DOUBLE ? TYPE_DOUBLE : TYPE_FLOAT, depth - 1);
-    const char *call = format(g, templates[below(g, sizeof templates / sizeof *templates)], argument);
-    return type == TYPE_FLOAT || type == TYPE_DOUBLE ? call : format(g, "%s(%s)", spelling(type), call);
+    static const struct {
+        const char *template, *number;
+        bool operand;
+    } functions[] = {{"exp(%s * %s)", "0.125", true},
+                     {"sqrt(abs(%s))", "", false},
+                     {"sin(%s)", "", false},
+                     {"tanh(%s)", "", false},
+                     {"floor(%s)", "", false},
+                     {"log(%2$s + abs(%1$s))", "1.0", true},
+                     {"atan2(%s, %s)", "0.5", false},
+                     {"erf(%s)", "", false},
+                     {"cos(%s)", "", false},
+                     {"trunc(%s)", "", false},
+                     {"rsqrt(%2$s + abs(%1$s))", "1.0", true},
+                     {"fmax(%s, %s)", "0.0", false}};
+    ElementType wide = type == TYPE_DOUBLE ? TYPE_DOUBLE : TYPE_FLOAT;
+    bool typed = g->typed;
+    g->typed = false;
+    const char *argument = value(g, wide, depth - 1);
+    int drawn = below(g, sizeof functions / sizeof *functions);
+    const char *number = functions[drawn].number;
+    if (functions[drawn].operand && wide == TYPE_DOUBLE && !g->typed)
+        number = format(g, "%s(%s)", spelling(wide), number);
+    const char *call = format(g, functions[drawn].template, argument, number);
+    g->typed |= typed || functions[drawn].operand || type != wide;
+    return type == wide ? call : format(g, "%s(%s)", spelling(type), call);
 }
 
 static const char *quotient(Generator *g, ElementType type, int depth) {
-    const char *a = value(g, type, depth - 1);
+    const char *a = value(g, type, depth - 1), *divisor = NULL;
     if (type_is_float(type))
-        return format(g, "(%s / (%s(1.0) + abs(%s)))", a, spelling(type), value(g, type, depth - 1));
+        divisor = value(g, type, depth - 1);
+    g->typed = true; /* by the divisor */
+    if (divisor)
+        return format(g, "(%s / (%s(1.0) + abs(%s)))", a, spelling(type), divisor);
     const char *b = read_of(g, &g->tensors.items[below(g, g->tensors.count)]); /* 0 at times, but not known as 0 */
     return format(g, "(%s %s %s(%s))", a, below(g, 2) ? "/" : "%", spelling(type), b);
 }
@@ -278,7 +316,9 @@ static const char *value(Generator *g, ElementType type, int depth) {
     }
     if (kind == 7) {
         ElementType other = random_type(g);
-        return format(g, "%s(%s)", spelling(type), value(g, other, depth - 1));
+        const char *converted = format(g, "%s(%s)", spelling(type), value(g, other, depth - 1));
+        g->typed = true;
+        return converted;
     }
     if (kind == 8)
         return quotient(g, type, depth);
