@@ -10,8 +10,8 @@
 #include <string.h>
 
 enum { CLOSE_LOOKS = 2 };
-static const double needed_gain = 0.88; /* the estimate of an algorithm must be at most this part of the other one to be
-                                         * chosen without measuring */
+static const double needed_gain = 0.88; /* the estimate of another algorithm must be at most this part of the one as
+                                         * written to be chosen without measuring */
 
 /* --- blocks --- */
 
@@ -103,18 +103,25 @@ static Effort first_effort(const Planner *planner) {
     return planner->effort > EFFORT_MODEL ? EFFORT_MODEL : planner->effort;
 }
 
-/* The default schedule for the algorithm that the static model estimates as fastest. It estimates fast algorithms less
- * well than the program as written, so they must be better by a margin. */
+/* The model estimates fast algorithms less well than the program as written, so they must be better by a margin. The
+ * same operations in other stages it estimates as well. */
+static double compared_seconds(const Planner *planner, const PlanFunction *function, int number,
+                               const Schedule *schedule) {
+    const Program *program = function->programs[number];
+    bool other = program->algorithm_count > 0 && !program->algorithms[0].automatic;
+    return estimated_seconds(planner->arena, program, schedule, function->target) / (other ? needed_gain : 1);
+}
+
+/* The default schedule for the algorithm that the static model estimates as fastest. */
 static const Schedule *first_default(Planner *planner, const PlanFunction *function, int *number) {
     int chosen[CLOSE_LOOKS + 1];
     const Schedule *best = default_schedule(planner, function, 0, first_effort(planner));
-    double seconds = estimated_seconds(planner->arena, function->programs[0], best, function->target) * needed_gain;
+    double seconds = compared_seconds(planner, function, 0, best);
     int count = look_closely(planner, function, chosen);
     *number = 0;
     for (int i = 0; i < count; i++) {
         const Schedule *schedule = default_schedule(planner, function, chosen[i], first_effort(planner));
-        double estimate =
-            estimated_seconds(planner->arena, function->programs[chosen[i]], schedule, function->target);
+        double estimate = compared_seconds(planner, function, chosen[i], schedule);
         if (estimate >= seconds)
             continue;
         seconds = estimate;

@@ -375,6 +375,11 @@ const Expr *expr_next_read(TreeWalk *walk) {
     return e;
 }
 
+bool op_is_expensive(const Expr *e) {
+    bool constant = e->op == OP_DIV && (e->args[1]->kind == EXPR_REAL || e->args[1]->kind == EXPR_INT);
+    return op_info[e->op].class == CLASS_MATH || (e->op == OP_DIV && !constant);
+}
+
 bool expr_reads(const Expr *e) {
     EACH_READ(read, e)
         return true;

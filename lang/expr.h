@@ -36,6 +36,9 @@ bool expr_is_int(const Expr *e, int64_t *value); /* an EXPR_INT: its value; valu
 bool expr_reads(const Expr *e);                  /* any tensor, at any depth */
 bool expr_compares_indices(const Expr *e);       /* int64 */
 bool expr_is_zero(const Expr *e);                /* the constant 0 or +0.0; -0.0 is another number */
+/* Whether the operator of an EXPR_OP costs more than a few products. A quotient by a constant is about as cheap as one:
+ * how it is spelled decides nothing. */
+bool op_is_expensive(const Expr *e);
 bool expr_uses_var(const Expr *e, const Var *var);
 bool expr_is_over_sizes(const Expr *e); /* sizes are all that it names: no other variable, no tensor */
 bool expr_uses_tensor(const Expr *e, const Tensor *tensor);

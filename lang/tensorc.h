@@ -306,6 +306,7 @@ typedef struct Program {
         const char *place; /* what the replaced call makes; "": the whole */
         const char *name;  /* of the def that implements it */
         double error;      /* of its results, in parts of the largest sum of absolute terms */
+        bool automatic;    /* of no def: the same operations in other stages */
     } * algorithms;
     Loc loc;
 } Program;

@@ -429,6 +429,9 @@ CallFrame *enter_chosen(CallFrame *callee, const AstExpr *call, Actual *actuals,
 void add_alternatives(Checker *checker, Definition *definition, const Bounds *bounds, bool defines, Unit *unit,
                       const Algorithms *algorithms);
 
+/* Adds the unit's program with temporaries for what it computes again, if there is such (temporaries.c). */
+void add_temporaries(Arena *arena, Unit *unit);
+
 /* Whether some def that may be used implements this one. */
 bool is_implemented(Checker *checker, const Definition *definition);
 

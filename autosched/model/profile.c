@@ -1,180 +1,8 @@
-/* profile.c - see profile.h. Linear forms are arrays of doubles over the chain of loops, the constant last. They are
- * estimates: sizes are typical ones, and what is not linear has a slope. lang's affine sums (lang/form.h) are exact. */
-#include "autosched/model/profile.h"
+/* profile.c - see profile.h. */
+#include "autosched/model/forms.h"
 
 #include <math.h>
 #include <string.h>
-
-/* --- linear forms --- */
-
-typedef struct LinearForms {
-    Arena *arena;
-    const Nest *nest;
-    int count; /* loops in the chain */
-    const Loop **loops;
-    const Stage *stage;
-    double *axes;   /* [(axes + reductions) * (count + 1)] */
-    double typical; /* of run-time sizes */
-    bool irregular;
-} LinearForms;
-
-static void form_of(LinearForms *forms, const Expr *e, double *form);
-
-static void form_clear(const LinearForms *forms, double *form) {
-    memset(form, 0, sizeof *form * (size_t)(forms->count + 1));
-}
-
-static double extent_of(const LinearForms *forms, int loop) {
-    return forms->loops[loop]->extent > 0 ? (double)forms->loops[loop]->extent : forms->typical;
-}
-
-/* A size with a limit is about in the middle of what it may be. */
-static double size_of(const LinearForms *forms, const Var *size) {
-    return size->most ? fmin(forms->typical, ceil((double)size->most / 2)) : forms->typical;
-}
-
-static void form_of_var(LinearForms *forms, const Var *var, double *form) {
-    form_clear(forms, form);
-    if (var->kind == VAR_SIZE) {
-        form[forms->count] = size_of(forms, var);
-        return;
-    }
-    double step = 0; /* a part of a fused loop counts the values of all parts inside it */
-    for (int l = forms->count - 1; l >= 0; l--)
-        if (forms->loops[l]->var == var) {
-            form[l] = step > 0 ? step : 1;
-            step = form[l] * extent_of(forms, l);
-        }
-    if (step > 0)
-        return;
-    const Stage *stage = forms->stage;
-    for (int a = 0; stage && forms->axes && a < stage->axis_count + stage->reduction_count; a++)
-        if ((a < stage->axis_count ? stage->axes[a] : stage->reductions[a - stage->axis_count]) == var) {
-            memcpy(form, forms->axes + a * (forms->count + 1), sizeof *form * (size_t)(forms->count + 1));
-            return;
-        }
-}
-
-static bool is_constant(const LinearForms *forms, const double *form) {
-    for (int l = 0; l < forms->count; l++)
-        if (form[l] != 0)
-            return false;
-    return true;
-}
-
-/* Whether the quotient by a constant stays the same over all values of a loop, with the others at their start. */
-static bool quotient_stays(const LinearForms *forms, const double *a, int loop, double by) {
-    double start = a[forms->count] - fabs(by) * floor(a[forms->count] / fabs(by));
-    return start + fabs(a[loop]) * (extent_of(forms, loop) - 1) < fabs(by);
-}
-
-/* The index repeats while the loop goes on: its lanes have no stride. */
-static double returning_slope(const LinearForms *forms, const double *a, int loop) {
-    return a[loop] != 0 && forms->loops[loop]->kind == LOOP_VECTORIZED ? 0.5 : 0;
-}
-
-/* a op b for forms. Remainders get the slopes that quotients drop, so that by * (a / by) + a % by is a. A product of
- * two varying forms has the slopes of the first, with b at a typical value. */
-static void form_combine(const LinearForms *forms, Op op, double *a, double *b) {
-    int last = forms->count;
-    if (op == OP_MUL && is_constant(forms, a)) {
-        double *swap = a;
-        double factor = swap[last];
-        for (int l = 0; l <= last; l++)
-            a[l] = b[l] * factor;
-        return;
-    }
-    bool divides = op == OP_DIV || op == OP_MOD;
-    double by = b[last] != 0 ? b[last] : 1;
-    for (int l = 0; l < last; l++) {
-        if (divides && a[l] == 0)
-            continue;
-        switch (op) {
-        case OP_ADD: a[l] += b[l]; break;
-        case OP_SUB: a[l] -= b[l]; break;
-        case OP_MUL: a[l] *= b[last]; break;
-        case OP_DIV: a[l] = quotient_stays(forms, a, l, by) ? 0 : a[l] / by; break;
-        case OP_MOD: a[l] = quotient_stays(forms, a, l, by) ? a[l] : returning_slope(forms, a, l); break;
-        default: break; /* minimum and maximum have the slope of the first */
-        }
-    }
-    a[last] = op == OP_ADD   ? a[last] + b[last]
-              : op == OP_SUB ? a[last] - b[last]
-              : op == OP_MUL ? a[last] * b[last]
-              : op == OP_DIV ? floor(a[last] / by)
-                             : a[last];
-}
-
-/* Whether only the first of several values of a loop is not beyond a limit, as in min(v, 1). */
-static bool is_limited(const LinearForms *forms, Op op, const double *form, double limit) {
-    int moving = -1;
-    for (int l = 0; l < forms->count; l++)
-        if (form[l] != 0 && moving >= 0)
-            return false;
-        else if (form[l] != 0)
-            moving = l;
-    if (moving < 0 || extent_of(forms, moving) < 3)
-        return false;
-    double second = form[forms->count] + form[moving];
-    return op == OP_MIN ? form[moving] > 0 && second >= limit : form[moving] < 0 && second <= limit;
-}
-
-/* The minimum or maximum of a form and a constant: the form, or what it is for almost all values. */
-static void form_limit(const LinearForms *forms, Op op, double *form, const double *limit) {
-    if (is_limited(forms, op, form, limit[forms->count]))
-        memcpy(form, limit, sizeof *form * (size_t)(forms->count + 1));
-}
-
-static void form_of_operation(LinearForms *forms, const Expr *e, double *form) {
-    double other[forms->count + 1];
-    int first = e->op == OP_SELECT ? 1 : 0;
-    form_of(forms, e->args[first], form);
-    if (e->count - first < 2)
-        return;
-    form_of(forms, e->args[first + 1], other);
-    bool limits = e->op == OP_MIN || e->op == OP_MAX;
-    if (limits && is_constant(forms, form) && !is_constant(forms, other)) {
-        form_limit(forms, e->op, other, form);
-        memcpy(form, other, sizeof other);
-    } else if (limits && is_constant(forms, other))
-        form_limit(forms, e->op, form, other);
-    else if (e->op == OP_SELECT && is_constant(forms, form))
-        memcpy(form, other, sizeof other);
-    else
-        form_combine(forms, e->op, form, other);
-}
-
-/* An index read from memory is taken as different for each place that it is read from. */
-static void form_of_gather(LinearForms *forms, const Expr *e, double *form) {
-    double other[forms->count + 1];
-    for (int a = 0; a < e->count; a++) {
-        form_of(forms, e->args[a], other);
-        for (int l = 0; l < forms->count; l++)
-            form[l] = fmax(fabs(form[l]), fabs(other[l]) > 0 ? 1 : 0);
-    }
-    forms->irregular = true;
-}
-
-static void form_of(LinearForms *forms, const Expr *e, double *form) {
-    form_clear(forms, form);
-    switch (e->kind) {
-    case EXPR_INT: form[forms->count] = (double)e->integer; break;
-    case EXPR_VAR: form_of_var(forms, e->var, form); break;
-    case EXPR_OP: form_of_operation(forms, e, form); break;
-    case EXPR_CAST: form_of(forms, e->args[0], form); break;
-    case EXPR_READ: form_of_gather(forms, e, form); break;
-    default: break;
-    }
-}
-
-static double form_constant(const Expr *e, double typical) {
-    if (e->kind == EXPR_INT)
-        return (double)e->integer;
-    LinearForms none = {.typical = typical};
-    double value;
-    form_of(&none, e, &value);
-    return value < 1 ? 1 : value;
-}
 
 /* --- stages --- */
 
@@ -256,10 +84,7 @@ static void access_strides(const StageFacts *facts, AccessFacts *access, const N
 
 /* Whether the index is limited and has other values in other lanes: limits of whole vectors cost next to nothing. */
 static bool is_clamped(const LinearForms *forms, const Expr *index, const double *form) {
-    bool lanes = false;
-    for (int l = 0; l < forms->count; l++)
-        lanes |= form[l] != 0 && forms->loops[l]->kind == LOOP_VECTORIZED;
-    if (!lanes)
+    if (!moves_in_lanes(forms, form))
         return false;
     EACH_EXPR(e, index)
         if (e->kind == EXPR_OP && (e->op == OP_MIN || e->op == OP_MAX))
@@ -289,8 +114,8 @@ static void access_make(LinearForms *forms, StageFacts *facts, AccessFacts *acce
     access->reached = ARENA_ARRAY(forms->arena, double, loops + 1);
     forms->irregular = false;
     for (int d = 0; d < access->rank; d++) {
-        access->dims[d] = form_constant(buffer->dims[d], forms->typical);
-        form_of(forms, index[d], form);
+        access->dims[d] = linear_constant(buffer->dims[d], forms->typical);
+        linear_form(forms, index[d], form);
         memcpy(access->slopes + d * loops, form, sizeof *form * (size_t)loops);
         access->offsets[d] = form[loops];
         access->clamped[d] = is_clamped(forms, index[d], form);
@@ -305,6 +130,7 @@ typedef struct Walk {
     const Expr **seen; /* repeated reads are loaded once */
     int seen_count;
     bool padded; /* inside a term that is 0 where some indices are outside */
+    bool added;  /* the product that a multiply-add computes is found */
 } Walk;
 
 static bool is_seen(Walk *walk, const Expr *read) {
@@ -329,7 +155,7 @@ static const Expr *chosen_axis(const Walk *walk, const Expr *e, int64_t *period)
     if (chosen->kind != EXPR_VAR)
         return NULL;
     double form[walk->forms->count + 1];
-    form_of(walk->forms, chosen, form);
+    linear_form(walk->forms, chosen, form);
     for (int l = 0; l < walk->forms->count; l++)
         if (form[l] != 0 && walk->forms->loops[l]->kind != LOOP_UNROLLED && extent_of(walk->forms, l) > 1 &&
             (*period == 0 || fmod(form[l], (double)*period) != 0))
@@ -340,7 +166,7 @@ static const Expr *chosen_axis(const Walk *walk, const Expr *e, int64_t *period)
 /* How many values the axis of a choice takes. */
 static double chosen_values(const Walk *walk, const Expr *axis, int64_t period) {
     double form[walk->forms->count + 1], values = 1;
-    form_of(walk->forms, axis, form);
+    linear_form(walk->forms, axis, form);
     for (int l = 0; l < walk->forms->count; l++)
         values *= form[l] != 0 ? extent_of(walk->forms, l) : 1;
     return period ? fmin(values, (double)period) : values;
@@ -364,8 +190,10 @@ static void set_work(StageFacts *facts, Work work) {
 
 /* Adds `part` of what one side of a case takes. */
 static void add_side(Walk *walk, const Expr *value, Work before, double part, Work *mean) {
+    bool added = walk->added;
     set_work(walk->facts, before);
     add_value(walk, value);
+    walk->added = added;
     Work after = work_so_far(walk->facts);
     mean->operations += part * (after.operations - before.operations);
     mean->expensive += part * (after.expensive - before.expensive);
@@ -427,15 +255,40 @@ static void add_access(Walk *walk, const Expr *read) {
         facts->kept *= access_clip(facts, access, adds_zeros(walk, read));
 }
 
-static void add_operation(StageFacts *facts, const Expr *e) {
-    bool divides = e->op == OP_DIV && type_is_float(e->type);
-    facts->operations++;
-    facts->expensive += op_info[e->op].class == CLASS_MATH || divides;
-    facts->divisions += divides;
+/* Whether the divisor is one value for all lanes: code multiplies by its reciprocal, which it computes once for them. */
+static bool divides_by_one_value(const Walk *walk, const Expr *divisor) {
+    LinearForms *forms = walk->forms;
+    bool vectors = false;
+    for (int l = 0; l < forms->count; l++)
+        vectors |= forms->loops[l]->kind == LOOP_VECTORIZED;
+    EACH_EXPR(e, divisor) {
+        double form[forms->count + 1];
+        if (e->kind != EXPR_VAR)
+            continue;
+        linear_form(forms, e, form);
+        vectors &= !moves_in_lanes(forms, form);
+    }
+    return vectors && divisor->kind != EXPR_REAL && divisor->kind != EXPR_INT && !forms->nest->program->strict;
+}
+
+static void add_operation(const Walk *walk, const Expr *e) {
+    StageFacts *facts = walk->facts;
+    bool divides = e->op == OP_DIV && type_is_float(e->type), twice = divides && divides_by_one_value(walk, e->args[1]);
+    facts->operations += twice ? 2 : 1; /* the second one scales what a tiny or huge divisor gave */
+    facts->expensive += op_info[e->op].class == CLASS_MATH || (divides && !twice);
+    facts->divisions += divides && !twice;
+}
+
+/* Whether it is the product that a sum adds: a multiply-add does both. Only one is. */
+static bool is_added(Walk *walk, const Expr *e) {
+    const StageFacts *facts = walk->facts;
+    bool added = e->op == OP_MUL && facts->operations == 0 && !walk->added &&
+                 facts->stage->stage->combine == COMBINE_ADD;
+    walk->added |= added;
+    return added;
 }
 
 static void add_value(Walk *walk, const Expr *value) {
-    StageFacts *facts = walk->facts;
     EACH_EXPR(e, value) {
         int64_t period;
         const Expr *axis = chosen_axis(walk, e, &period);
@@ -450,9 +303,8 @@ static void add_value(Walk *walk, const Expr *value) {
             if (!is_seen(walk, e))
                 add_access(walk, e);
         } else {
-            if (e->kind == EXPR_OP &&
-                !(e->op == OP_MUL && facts->operations == 0 && facts->stage->stage->combine == COMBINE_ADD))
-                add_operation(facts, e);
+            if (e->kind == EXPR_OP && !is_added(walk, e))
+                add_operation(walk, e);
             continue;
         }
         SKIP_BELOW(e);
@@ -472,8 +324,8 @@ static void leave_out(const Walk *walk, const Expr *predicate) {
         return;
     int loops = walk->facts->loop_count;
     double *difference = ARENA_ARRAY(walk->forms->arena, double, loops + 1), other[loops + 1];
-    form_of(walk->forms, predicate->args[!less], difference);
-    form_of(walk->forms, predicate->args[less], other);
+    linear_form(walk->forms, predicate->args[!less], difference);
+    linear_form(walk->forms, predicate->args[less], other);
     for (int l = 0; l <= loops; l++)
         difference[l] -= other[l];
     difference[loops] -= or_equal ? 1 : 0;
@@ -517,7 +369,7 @@ static void add_combining(const Walk *walk, const Expr *result, ExprsSeen *seen)
             continue;
         }
         list_push(walk->forms->arena, seen, e);
-        add_operation(walk->facts, e);
+        add_operation(walk, e);
     }
 }
 
@@ -620,7 +472,7 @@ static void fill_counted(StageFacts *facts, const double *values, double typical
     for (int a = 0; a < stage->axis_count && serial; a++)
         if (stage->axes[a]->extent->kind != EXPR_INT)
             facts->kept *= counted_part(facts, values + a * (facts->loop_count + 1),
-                                        form_constant(stage->axes[a]->extent, typical));
+                                        linear_constant(stage->axes[a]->extent, typical));
 }
 
 /* Multiplies the iterations of loops that move a form by `part`, outer ones first. */
@@ -661,10 +513,10 @@ static bool moves_inside(const StageFacts *facts, const double *form, int loop) 
  * loops get the mean. */
 static void fill_window(LinearForms *forms, StageFacts *facts, const Guard *guard) {
     int loop = sliding_loop(facts, guard->value);
-    double form[forms->count + 1], reach = 1, extent, limit = form_constant(guard->limit, forms->typical);
+    double form[forms->count + 1], reach = 1, extent, limit = linear_constant(guard->limit, forms->typical);
     if (loop < 0 || (extent = facts->extents[loop]) < 3)
         return;
-    form_of(forms, guard->value, form);
+    linear_form(forms, guard->value, form);
     double moved = limit - form[forms->count];
     if (!moves_inside(facts, form, loop) || moved < 1)
         return;
@@ -685,7 +537,7 @@ static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, d
     facts->iterations = facts->kept = 1;
     for (int l = 0; l < facts->loop_count; l++) {
         const Loop *loop = facts->loops[l];
-        facts->extents[l] = loop->extent >= 0 ? (double)loop->extent : form_constant(loop->var->extent, typical);
+        facts->extents[l] = loop->extent >= 0 ? (double)loop->extent : linear_constant(loop->var->extent, typical);
         facts->iterations *= facts->extents[l];
     }
     facts->lanes = target_lanes(nest->target, stage->stage->components[0].tensor->type);
@@ -697,7 +549,7 @@ static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, d
         .arena = arena, .nest = nest, .count = facts->loop_count, .loops = facts->loops, .typical = typical};
     double *values = ARENA_ARRAY(arena, double, axes *(facts->loop_count + 1));
     for (int a = 0; a < axes; a++)
-        form_of(&forms, stage->axis_values[a], values + a * (facts->loop_count + 1));
+        linear_form(&forms, stage->axis_values[a], values + a * (facts->loop_count + 1));
     fill_scatter(facts, values);
     for (int g = 0; g < stage->guard_count; g++)
         fill_window(&forms, facts, &stage->guards[g]);

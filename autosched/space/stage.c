@@ -54,18 +54,12 @@ bool stage_has_reuse(const Stage *stage) {
     return false;
 }
 
-/* A quotient by a constant is about as cheap as a product: how it is spelled does not decide what is inlined. */
-static bool is_expensive(const Expr *e) {
-    bool constant = e->op == OP_DIV && (e->args[1]->kind == EXPR_REAL || e->args[1]->kind == EXPR_INT);
-    return op_info[e->op].class == CLASS_MATH || (e->op == OP_DIV && !constant);
-}
-
 OperationCount stage_operations(const Expr *e) {
     OperationCount count = {0};
     EACH_EXPR(at, e)
         if (at->kind == EXPR_OP && type_is_float(at->type)) {
             count.operations++;
-            count.expensive += is_expensive(at);
+            count.expensive += op_is_expensive(at);
         }
     EACH_EXPR(at, e) {
         count.operations += at->kind == EXPR_OP && type_is_integer(at->type) && expr_reads(at);

@@ -54,6 +54,7 @@ static void read_header(Arena *arena, const char *text, Checked *c) {
     c->level = atoi(header_value(arena, text, "level=", "0"));
     c->strict = atoi(header_value(arena, text, "strict=", "0"));
     c->complete = atoi(header_value(arena, text, "complete=", "0"));
+    c->named = atoi(header_value(arena, text, "temporaries=", "0"));
     c->explain = atoi(header_value(arena, text, "explain=", "0"));
     c->target = find_target(arena, header_value(arena, text, "target=", "x86-64-v4"), c->threads);
 }
@@ -122,7 +123,8 @@ static void check_module(Arena *arena, Checked *c, Sources *sources, Diagnostics
     if (!module || diag_error_count(diagnostics) || !module->units.count)
         return;
     Unit *unit = &module->units.items[0];
-    c->program = version_of(arena, whole, c->text, unit->program);
+    c->named = c->named && unit->alternative_count;
+    c->program = version_of(arena, whole, c->text, c->named ? unit->alternatives[0] : unit->program);
     c->schedule = unit->schedule_count ? unit->schedules[0] : NULL;
     if (!read_sizes(whole, c))
         c->program = NULL;
@@ -403,6 +405,7 @@ static Fault run_scheduled(Run *run) {
     }
     run->counters->run++;
     run->counters->levels[c->schedule ? 3 : c->level]++;
+    run->counters->named += c->named;
     run->counters->bad_status += run->status != 0;
     count_features(run->counters, c->text, c->schedule ? c->schedule : schedule);
     ExpandOptions options = {.strict = c->strict};
@@ -423,7 +426,7 @@ Fault check_text(Arena *arena, const char *text, const FuzzOptions *options, Cou
         return FAULT_NONE;
     }
     fuzz_step = "interpreting";
-    run.interpreter = interpreter_new(checked.program, checked.sizes, run.arguments, &run.status, &reason);
+    run.interpreter = interpreter_new(program_meaning(checked.program), checked.sizes, run.arguments, &run.status, &reason);
     Fault fault = run_scheduled(&run);
     interpreter_free(run.interpreter);
     return fault;

@@ -32,7 +32,7 @@ extern const char *const fault_names[FAULT_COUNT];
 enum { FEATURE_LIMIT = 96 };
 
 typedef struct Counters {
-    int64_t cases, run, refused, too_large, too_long, bad_status, objects, completed, levels[4];
+    int64_t cases, run, refused, too_large, too_long, bad_status, objects, completed, named, levels[4];
     int64_t accepted[PRIM_COUNT], rejected[PRIM_COUNT];               /* primitives as they were tried one by one */
     int64_t with[PRIM_COUNT], pairs[PRIM_COUNT][PRIM_COUNT];          /* of schedules that ran */
     int64_t features[FEATURE_LIMIT], both[FEATURE_LIMIT][PRIM_COUNT]; /* of programs that ran */
@@ -97,6 +97,7 @@ typedef struct Checked {
     uint64_t data;
     const Target *target;
     bool object, strict, explain, complete; /* complete: the schedule with what -O2 adds to it */
+    bool named;                             /* the algorithm `temporaries`, where there is one */
     int threads, level;
 } Checked;
 /* false: refused, with the messages in *why. */

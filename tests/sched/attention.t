@@ -16,7 +16,7 @@ like "$(chosen "$large")" 'compute_at\(mix, q_block\).*compute_at\(weight, q_blo
 like "$(chosen "$large")" ' acc = cache_write\(score, .*of_acc = cache_write\(mix, ' "both products have a register tile"
 like "$(chosen "$large" 2)" 'fuse\(Y.b, q_block\) +parallel\(row\) +compute_at\(mix, row\)' "threads share the blocks"
 like "$(chosen '')" 'compute_at\(mix, q_block\).*compute_at\(score, q_block\)' "also where sizes are known at run time"
-like "$(chosen 'B=2, Q=64, K=64, D=32, E=32')" 'compute_at\(mix, e_m, scope=register\)' \
+like "$(chosen 'B=2, Q=64, K=64, D=32, E=32')" 'compute_at\(mix, [qe]_m, scope=register\)' \
     "few weights stay where they are, and the product is in the tile of what follows"
 
 # Weights divided by their sum before the product with the values or after it.
