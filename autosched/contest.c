@@ -93,11 +93,25 @@ static void choose_preferred(Contest *contest) {
     double since = monotonic_seconds();
     if (!function->user)
         contest->preferred = plan_preferred(contest->file->planner, function);
-    if (!function->chosen_again || contest->end <= 0)
-        return;
-    double kept = monotonic_seconds() - since;
-    contest->deadline -= kept;
-    contest->end -= kept;
+    contest->kept = function->chosen_again ? monotonic_seconds() - since : 0;
+}
+
+bool contest_lend(Contest *contest) {
+    const TuneBench *bench = contest->file->bench;
+    FunctionTuning *tuning = contest->tuning;
+    contest->toolchains =
+        bench->open(bench->context, contest->number, contest->end, &tuning->why, &tuning->transient);
+    for (int p = 0; contest->toolchains && contest->tuners && p < contest->function->count; p++)
+        tuner_lend(contest->tuners[p], contest->toolchains[p]);
+    return contest->toolchains != NULL;
+}
+
+void contest_take_back(Contest *contest) {
+    const TuneBench *bench = contest->file->bench;
+    for (int p = 0; p < contest->function->count; p++)
+        tuner_take_back(contest->tuners[p]);
+    bench->close(bench->context, contest->toolchains);
+    contest->toolchains = NULL;
 }
 
 bool contest_open(Contest *contest) {
@@ -105,9 +119,7 @@ bool contest_open(Contest *contest) {
     const Planner *planner = contest->file->planner;
     const TuneBench *bench = contest->file->bench;
     FunctionTuning *tuning = contest->tuning;
-    contest->toolchains =
-        bench->open(bench->context, contest->number, contest->end, &tuning->why, &tuning->transient);
-    if (!contest->toolchains && is_stopped(contest)) {
+    if (!contest_lend(contest) && is_stopped(contest)) {
         tuning->why = "the search was stopped";
         tuning->transient = true;
     }
@@ -126,21 +138,12 @@ bool contest_open(Contest *contest) {
 
 /* --- searching --- */
 
-void contest_search(Contest *contest) {
-    int count = contest->function->count, until;
-    Tuner *next = contest->tuners[contest->preferred];
-    tuner_search(next, 1, contest->deadline);
-    bool compared = count == 1;
-    while (!is_stopped(contest) && (next = tuners_next(contest->tuners, count, contest->trials, &until))) {
-        if (until > 1 && !compared)
-            tuners_compare(contest->tuners, count, contest->deadline);
-        else
-            tuner_search(next, until, contest->deadline);
-        compared |= until > 1;
-    }
-    contest->spent =
-        contest->deadline > 0 && !is_stopped(contest) && monotonic_seconds() >= contest->deadline;
-    tuners_race(contest->tuners, count, contest->end);
+void contest_begin(Contest *contest) {
+    tuner_search_default(contest->tuners[contest->preferred], contest->deadline);
+}
+
+void contest_race(Contest *contest) {
+    tuners_race(contest->tuners, contest->function->count, contest->end);
 }
 
 int contest_trials(const Contest *contest) {
@@ -148,6 +151,13 @@ int contest_trials(const Contest *contest) {
     for (int p = 0; p < contest->function->count; p++)
         used += tuner_trials(contest->tuners[p]);
     return used;
+}
+
+void contest_grant(Contest *contest) {
+    int left = contest->trials - contest_trials(contest);
+    Tuner *preferred = contest->tuners[contest->preferred];
+    if (left > 0)
+        tuner_grant(preferred, tuner_trials(preferred) + left);
 }
 
 /* --- the end --- */
@@ -208,8 +218,9 @@ void contest_end(Contest *contest) {
     const TuneResult *best = tuning->results[tuning->best];
     tuning->plan = plan_of(planner, function, tuning->best, best->schedule,
                            best->seconds > 0 ? PLAN_BY_TUNING : PLAN_BY_DEFAULT);
-    bench->close(bench->context, contest->toolchains);
-    tuning->seconds = monotonic_seconds() - contest->since;
+    if (contest->toolchains)
+        bench->close(bench->context, contest->toolchains);
+    contest->toolchains = NULL;
     if (kept)
         use_records(contest);
 }

@@ -18,9 +18,9 @@ struct Contest {
     const PlanFunction *function;
     int number; /* of the function */
     FunctionTuning *tuning;
-    int trials;           /* in all, of all programs */
-    double since;         /* when it began */
+    int trials;           /* its part, of all programs */
     double deadline, end; /* of searching; of the race after it; 0: none */
+    double kept;          /* seconds, for what is done after the race */
     bool spent;           /* the search has used all of its time */
     int preferred;        /* chosen without measuring; until it is measured, no other one is better */
     double own_budget;    /* that it has in any case: a search that used it counts as done; 0: none */
@@ -32,12 +32,19 @@ struct Contest {
 
 /* Whether earlier searches leave nothing to be done: then its plan is that of their records. *used: their trials. */
 bool contest_is_known(Contest *contest, int *used);
-/* False, with the reason in the tuning: nothing can be measured. */
+/* Opens its toolchains, then its searches. False, with the reason in the tuning: nothing can be measured. */
 bool contest_open(Contest *contest);
-/* Searches with all its trials and time. */
-void contest_search(Contest *contest);
+/* Takes the toolchains from its searches, and opens them again. False: they cannot be opened now. */
+void contest_take_back(Contest *contest);
+bool contest_lend(Contest *contest);
+/* Measures the default of the preferred program. */
+void contest_begin(Contest *contest);
+/* Measures the best of all programs again, in turns. */
+void contest_race(Contest *contest);
 /* Trials of all its searches. */
 int contest_trials(const Contest *contest);
+/* What is left of its part was given to others: for later compilations it was used. */
+void contest_grant(Contest *contest);
 /* Ends the searches, and takes the best result as its plan. */
 void contest_end(Contest *contest);
 

@@ -1,66 +1,194 @@
-/* tune_functions.c - the plans of several functions by measuring: trials and time are shared out among their searches.
+/* tune_functions.c - the plans of several functions by measuring: one scheduler shares trials out among all their
+ * tasks.
  *
- * What one function leaves, the next ones have. A function that cannot be measured has no plan, only the reason.
+ * First the default of each function is measured, then the tasks of all are searched, last the best of each function
+ * race. A function that cannot be measured has no plan, only the reason.
  */
 #include "autosched/contest.h"
 #include "lang/clock.h"
 
 #include <math.h>
 
-enum { TRIALS = 200 }; /* for each function, if no number is given */
+enum {
+    TRIALS = 200,  /* for each function, if no number is given */
+    KEPT_OPEN = 6  /* functions whose toolchains stay open until they are searched */
+};
 
-/* What is left for the functions from `next` on. */
-typedef struct Shares {
-    const ContestFile *file;
-    int functions, trials;
-    bool leaves; /* trials that a function does not use are for the next ones */
-    double deadline, own_budget;
-} Shares;
+/* The functions that are searched, and what they have together. Lists are by place. */
+typedef struct FileTuning {
+    ContestFile file;
+    Contest *contests;
+    FunctionSearch *searches;
+    int count;
+    int trials;      /* of all */
+    bool leaves;     /* trials that a function does not use are for the others */
+    double deadline, own_budget; /* own_budget: see Contest; 0: none */
+} FileTuning;
 
-static int next_trials(const Shares *shares) {
-    int trials = (shares->trials + shares->functions - 1) / shares->functions;
+static void tell_end(const FileTuning *all, const Contest *contest) {
+    const TuneBench *bench = all->file.bench;
+    if (bench->end)
+        bench->end(bench->context, contest->number, contest->tuning);
+}
+
+static bool is_stopped(const FileTuning *all) {
+    const volatile int *stop = all->file.options->stop;
+    return stop && *stop;
+}
+
+/* --- which functions are searched --- */
+
+/* One of `functions` that have not got theirs yet. */
+static int part_of_trials(const FileTuning *all, int functions) {
+    int trials = (all->trials + functions - 1) / functions;
     return trials > 0 ? trials : 1;
 }
 
-/* Gives a function its part of the time that is left. */
-static void set_deadlines(const Shares *shares, Contest *contest) {
-    if (shares->deadline <= 0)
+/* Adds the function, unless earlier searches leave nothing to be done. functions: that are left, with this one. */
+static void add_function(FileTuning *all, const PlanFunction *function, int number, int functions,
+                         FunctionTuning *tuning) {
+    Contest *contest = &all->contests[all->count];
+    int part = part_of_trials(all, functions), used = 0;
+    *contest = (Contest){.file = &all->file, .function = function, .number = number, .tuning = tuning, .trials = part};
+    contest->own_budget = all->own_budget;
+    *tuning = (FunctionTuning){.function = function, .transient = true};
+    all->count++;
+    if (!contest_is_known(contest, &used))
         return;
-    double now = monotonic_seconds(), part = fmax(shares->deadline - now, 1e-3) / shares->functions;
+    all->count--;
+    all->trials -= all->leaves && used < part ? used : part;
+    tell_end(all, contest);
+}
+
+/* What known functions left is the others'. */
+static void share_trials(FileTuning *all) {
+    int left = all->trials;
+    for (int c = 0; c < all->count; c++) {
+        all->contests[c].trials = part_of_trials(all, all->count - c);
+        all->trials -= all->contests[c].trials;
+    }
+    all->trials = left;
+}
+
+/* --- beginning --- */
+
+/* One of `functions` has its part of the time that is left. */
+static void set_end(const FileTuning *all, Contest *contest, int functions) {
+    if (all->deadline <= 0)
+        return;
+    double now = monotonic_seconds(), part = fmax(all->deadline - now, 1e-3) / functions;
     contest->deadline = tune_deadline(part);
     contest->end = now + part;
 }
 
-static void tune_function(Shares *shares, const PlanFunction *function, int number, FunctionTuning *tuning) {
-    const TuneBench *bench = shares->file->bench;
-    Contest contest = {.file = shares->file, .function = function, .number = number, .tuning = tuning};
-    int used = 0;
-    contest.since = monotonic_seconds();
-    contest.trials = next_trials(shares);
-    contest.own_budget = shares->own_budget;
-    set_deadlines(shares, &contest);
-    *tuning = (FunctionTuning){.function = function, .transient = true};
-    if (!contest_is_known(&contest, &used) && contest_open(&contest)) {
-        contest_search(&contest);
-        used = contest_trials(&contest);
-        contest_end(&contest);
+/* Its default is measured. False: it cannot be measured. */
+static bool begin_function(FileTuning *all, int place) {
+    Contest *contest = &all->contests[place];
+    FunctionSearch *search = &all->searches[place];
+    double since = monotonic_seconds();
+    set_end(all, contest, all->count - place);
+    if (!contest_open(contest))
+        return false;
+    contest_begin(contest);
+    *search = (FunctionSearch){.tuners = contest->tuners,
+                               .count = contest->function->count,
+                               .preferred = contest->preferred,
+                               .trials = contest->trials,
+                               .keeps = !all->leaves,
+                               .open = place < KEPT_OPEN};
+    if (!search->open)
+        contest_take_back(contest);
+    search->seconds = monotonic_seconds() - since;
+    return true;
+}
+
+/* A function that cannot be measured is told of, and is none of those that are searched. */
+static void leave_out(FileTuning *all, int place) {
+    tell_end(all, &all->contests[place]);
+    all->count--;
+    for (int c = place; c < all->count; c++)
+        all->contests[c] = all->contests[c + 1];
+}
+
+/* False: a function can never be measured. */
+static bool begin_functions(FileTuning *all) {
+    for (int c = 0; c < all->count;) {
+        const FunctionTuning *tuning = all->contests[c].tuning;
+        if (begin_function(all, c)) {
+            c++;
+            continue;
+        }
+        leave_out(all, c);
+        if (tuning->transient)
+            continue;
+        all->count = c; /* those that were begun are ended */
+        return false;
     }
-    if (bench->end)
-        bench->end(bench->context, number, tuning);
-    shares->functions--;
-    shares->trials -= shares->leaves && used < contest.trials ? used : contest.trials;
+    return true;
+}
+
+/* --- searching --- */
+
+static bool lend(void *context, int place) {
+    const FileTuning *all = context;
+    return contest_lend(&all->contests[place]);
+}
+
+static void take_back(void *context, int place) {
+    const FileTuning *all = context;
+    contest_take_back(&all->contests[place]);
+}
+
+/* When the search is to be over, so that there is time for the races and for what comes after them; 0: none. */
+static double search_deadline(const FileTuning *all) {
+    double kept = 0;
+    for (int c = 0; c < all->count; c++)
+        kept += all->contests[c].kept;
+    return all->deadline > 0 ? tune_deadline(fmax(all->deadline - kept - monotonic_seconds(), 1e-3)) : 0;
+}
+
+static void search_functions(FileTuning *all, Together *together) {
+    double deadline = search_deadline(all);
+    bool ended = together_search(together, all->trials, deadline);
+    for (int c = 0; c < all->count; c++)
+        if (ended)
+            contest_grant(&all->contests[c]);
+        else
+            all->contests[c].spent = deadline > 0 && !is_stopped(all) && monotonic_seconds() >= deadline;
+}
+
+/* --- the end --- */
+
+static void end_function(FileTuning *all, Together *together, int place) {
+    Contest *contest = &all->contests[place];
+    double since = monotonic_seconds();
+    set_end(all, contest, all->count - place);
+    if (together_lend(together, place))
+        contest_race(contest);
+    together_end(together, place);
+    contest_end(contest);
+    contest->tuning->seconds = all->searches[place].seconds + monotonic_seconds() - since;
 }
 
 bool autosched_tune(Planner *planner, const PlanFunction *functions, int count, const TuneOptions *options,
                     double deadline, const TuneBench *bench, FunctionTuning *tunings) {
-    ContestFile file = {planner, options, bench};
-    Shares shares = {.file = &file, .functions = count, .leaves = options->trials > 0, .deadline = deadline};
-    shares.trials = options->trials > 0 ? options->trials : TRIALS * count;
-    shares.own_budget = count > 0 ? options->budget_seconds / count : 0;
-    for (int f = 0; f < count; f++) {
-        tune_function(&shares, &functions[f], f, &tunings[f]);
-        if (!tunings[f].plan.program && !tunings[f].transient)
-            return false;
+    FileTuning all = {.file = {planner, options, bench}, .leaves = options->trials > 0, .deadline = deadline};
+    all.trials = options->trials > 0 ? options->trials : TRIALS * count;
+    all.own_budget = count > 0 ? options->budget_seconds / count : 0;
+    all.contests = ARENA_ARRAY(planner->arena, Contest, count);
+    all.searches = ARENA_ARRAY(planner->arena, FunctionSearch, count);
+    for (int f = 0; f < count; f++)
+        add_function(&all, &functions[f], f, count - f, &tunings[f]);
+    share_trials(&all);
+    bool measurable = begin_functions(&all);
+    FunctionBench lender = {&all, lend, take_back};
+    Together *together = together_new(planner->arena, options, &lender, all.searches, all.count);
+    if (measurable && all.count)
+        search_functions(&all, together);
+    for (int c = 0; c < all.count; c++) {
+        end_function(&all, together, c);
+        if (measurable)
+            tell_end(&all, &all.contests[c]);
     }
-    return true;
+    return measurable;
 }

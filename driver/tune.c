@@ -167,16 +167,16 @@ static void close_for_task(void *context, const Toolchain *toolchain) {
 
 static void begin_function(void *context, int number, int trials, double end) {
     TunedFile *file = context;
+    const PlanFunction *asked = &file->asked[number];
+    progress_end(file);
     catch_stop_signals();
     if (file->unfit[number])
         show(stderr, "tensorc: %s is measured with random contents where a file does not fit: %s\n",
              file->functions[number]->unit->program->symbol, file->unfit[number]);
-    file->shown = (ShownSearches){.function = &file->asked[number],
-                                  .trials = trials,
-                                  .since = monotonic_seconds(),
-                                  .end = end,
-                                  .last = ARENA_ARRAY(file->compilation->arena, TuneProgress,
-                                                      file->asked[number].count)};
+    file->shown[number] =
+        (ShownSearches){asked, trials, ARENA_ARRAY(file->compilation->arena, TuneProgress, asked->count)};
+    file->current = number;
+    file->going++;
     progress_begin(file);
 }
 
@@ -196,6 +196,7 @@ static void end_function(void *context, int number, const FunctionTuning *tuning
     Compilation *c = file->compilation;
     Function *function = file->functions[number];
     function->plan = tuning->plan;
+    file->going -= file->shown[number].function != NULL;
     progress_end(file);
     if (tuning->results) {
         show_results(c, tuning);
@@ -207,6 +208,8 @@ static void end_function(void *context, int number, const FunctionTuning *tuning
     } else {
         complain("%s cannot be tuned: %s", function->unit->program->symbol, tuning->why);
     }
+    if (file->going)
+        progress_begin(file);
 }
 
 static const TuneBench *bench_of(TunedFile *file) {
@@ -299,7 +302,9 @@ static bool add_searched(Compilation *c, const Unit *unit, const Target *target,
 static TunedFile *file_of(Compilation *c, const Functions *searched) {
     TunedFile *file = ARENA_NEW(c->arena, TunedFile);
     int count = searched->count;
-    *file = (TunedFile){.compilation = c, .functions = searched->items};
+    *file = (TunedFile){.compilation = c, .functions = searched->items, .count = count, .end = c->tune_deadline};
+    file->since = file->last_line = monotonic_seconds();
+    file->shown = ARENA_ARRAY(c->arena, ShownSearches, count);
     file->asked = ARENA_ARRAY(c->arena, PlanFunction, count);
     file->inputs = ARENA_ARRAY(c->arena, void *const *, count);
     file->unfit = ARENA_ARRAY(c->arena, const char *, count);

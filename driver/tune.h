@@ -8,10 +8,9 @@ typedef struct Progress Progress;
 
 /* What the searches for a function reported last. */
 typedef struct ShownSearches {
-    const PlanFunction *function;
-    int trials;
-    double since, end; /* end: 0: none */
-    TuneProgress *last; /* by program */
+    const PlanFunction *function; /* NULL: they have not begun */
+    int trials;                   /* that are its part */
+    TuneProgress *last;           /* by program */
 } ShownSearches;
 
 /* The functions that are searched for. Lists are by function. */
@@ -21,13 +20,18 @@ typedef struct TunedFile {
     PlanFunction *asked;
     void *const **inputs; /* by argument; NULL: all are random */
     const char **unfit;   /* of search_inputs */
-    ShownSearches shown;  /* of the function that is searched now */
-    Progress *progress;   /* NULL: nothing is shown */
+    int count;
+    ShownSearches *shown;
+    int current;       /* the function that is searched now */
+    int going;         /* functions that have begun, and not ended */
+    double since, end; /* of all searches; end: 0: none */
+    double last_line;  /* when it was shown */
+    Progress *progress; /* NULL: nothing is shown */
 } TunedFile;
 
 /* 1.5 ms (20.3 GFLOP/s) */
 const char *speed_text(Arena *arena, double seconds, double flops);
-/* Between these two calls lines show how far the searches for a function are. */
+/* Between these two calls lines show how far the searches are. Nothing, where lines are shown already, or are not. */
 void progress_begin(TunedFile *file);
 void progress_end(TunedFile *file);
 /* context: the TunedFile. */

@@ -14,7 +14,7 @@
 static const double terminal_seconds = 1;
 
 struct Progress {
-    ShownSearches *shown;
+    TunedFile *file;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t ended;
@@ -27,37 +27,61 @@ typedef struct ShownTotals {
     double best;
 } ShownTotals;
 
-static ShownTotals add_shown(const ShownSearches *shown) {
-    ShownTotals totals = {.best = HUGE_VAL};
-    for (int i = 0; i < shown->function->count; i++) {
+static void add_shown(const ShownSearches *shown, ShownTotals *totals) {
+    for (int i = 0; shown->function && i < shown->function->count; i++) {
         const TuneProgress *last = &shown->last[i];
-        totals.trials += last->trials;
-        totals.failed += last->failed;
-        totals.best = last->best_seconds > 0 ? fmin(totals.best, last->best_seconds) : totals.best;
+        totals->trials += last->trials;
+        totals->failed += last->failed;
+        totals->best = last->best_seconds > 0 ? fmin(totals->best, last->best_seconds) : totals->best;
     }
-    return totals;
 }
 
-static double seconds_to_go(const ShownSearches *shown, int trials, double now) {
-    double left = trials > 0 ? (now - shown->since) / trials * (shown->trials - trials) : 0;
-    return shown->end > 0 ? (trials > 0 ? fmin(left, shown->end - now) : shown->end - now) : left;
+static double seconds_to_go(const TunedFile *file, int trials, int limit, double now) {
+    double left = trials > 0 ? (now - file->since) / trials * (limit - trials) : 0;
+    return file->end > 0 ? (trials > 0 ? fmin(left, file->end - now) : file->end - now) : left;
+}
+
+/* Of several functions: those of all, and their part. */
+static void add_all(Text *text, const TunedFile *file, ShownTotals *all, int *limit) {
+    int functions = 0;
+    *limit = 0;
+    for (int f = 0; f < file->count; f++) {
+        add_shown(&file->shown[f], all);
+        *limit += file->shown[f].trials;
+        functions += file->shown[f].function != NULL;
+    }
+    if (functions > 1)
+        text_add(text, "; %d functions: %d/%d trials", functions, all->trials, *limit);
+}
+
+/* The function that is searched now. */
+static void add_current(Text *text, Arena *arena, const ShownSearches *shown, bool alone) {
+    const Program *program = shown->function->programs[0];
+    ShownTotals totals = {.best = HUGE_VAL};
+    add_shown(shown, &totals);
+    text_add(text, "tuning %s: %d", program->symbol, totals.trials);
+    if (alone)
+        text_add(text, "/%d", shown->trials);
+    text_add(text, " trials");
+    if (totals.failed)
+        text_add(text, ", %d failed", totals.failed);
+    if (totals.best < HUGE_VAL)
+        text_add(text, ", best %s", speed_text(arena, totals.best, program_flops(program)));
 }
 
 /* Cut at the width of the terminal, so that it stays one line. */
 static void show_line(const Progress *progress) {
-    const ShownSearches *shown = progress->shown;
-    const Program *program = shown->function->programs[0];
-    ShownTotals totals = add_shown(shown);
-    double now = monotonic_seconds(), left = seconds_to_go(shown, totals.trials, now);
+    const TunedFile *file = progress->file;
+    double now = monotonic_seconds();
     Arena *arena = arena_new();
-    Text text = {.arena = arena};
-    text_add(&text, "%stuning %s: %d/%d trials", progress->terminal ? "\r\033[K\033[?7l" : "tensorc: ", program->symbol,
-             totals.trials, shown->trials);
-    if (totals.failed)
-        text_add(&text, ", %d failed", totals.failed);
-    if (totals.best < HUGE_VAL)
-        text_add(&text, ", best %s", speed_text(arena, totals.best, program_flops(program)));
-    text_add(&text, ", %.0f s", now - shown->since);
+    Text text = {.arena = arena}, rest = {.arena = arena};
+    ShownTotals all = {.best = HUGE_VAL};
+    int limit;
+    add_all(&rest, file, &all, &limit);
+    text_add(&text, "%s", progress->terminal ? "\r\033[K\033[?7l" : "tensorc: ");
+    add_current(&text, arena, &file->shown[file->current], !rest.text);
+    text_add(&text, "%s, %.0f s", rest.text ? rest.text : "", now - file->since);
+    double left = seconds_to_go(file, all.trials, limit, now);
     if (left > 0)
         text_add(&text, ", %.0f s to go", left);
     text_add(&text, "%s", progress->terminal ? "\033[?7h" : "\n");
@@ -72,27 +96,29 @@ static struct timespec time_of(double seconds) {
 
 static void *tick(void *context) {
     Progress *progress = context;
-    double next = monotonic_seconds() + progress->period;
+    double *shown = &progress->file->last_line;
     pthread_mutex_lock(&progress->lock);
     while (!progress->over) {
-        struct timespec until = time_of(next);
+        struct timespec until = time_of(*shown + progress->period);
         pthread_cond_timedwait(&progress->ended, &progress->lock, &until);
-        if (progress->over || monotonic_seconds() < next)
+        if (progress->over || monotonic_seconds() < *shown + progress->period)
             continue;
         show_line(progress);
-        next = monotonic_seconds() + progress->period;
+        *shown = monotonic_seconds();
     }
     pthread_mutex_unlock(&progress->lock);
     return NULL;
 }
 
 void show_progress(void *context, int function, int program, const TuneProgress *said) {
-    (void)function; /* one at a time */
-    Progress *progress = ((TunedFile *)context)->progress;
+    TunedFile *file = context;
+    Progress *progress = file->progress;
+    if (progress)
+        pthread_mutex_lock(&progress->lock);
+    file->shown[function].last[program] = *said;
+    file->current = function;
     if (!progress)
         return;
-    pthread_mutex_lock(&progress->lock);
-    progress->shown->last[program] = *said;
     if (progress->terminal)
         show_line(progress);
     pthread_mutex_unlock(&progress->lock);
@@ -109,11 +135,11 @@ static bool start_thread(Progress *progress) {
 
 void progress_begin(TunedFile *file) {
     const Compilation *c = file->compilation;
-    if (json_is_open()) /* it consists of whole messages, and programs do not watch progress */
+    if (file->progress || json_is_open()) /* it consists of whole messages, and programs do not watch progress */
         return;
     Progress *progress = ARENA_NEW(c->arena, Progress);
     pthread_condattr_t clock;
-    progress->shown = &file->shown;
+    progress->file = file;
     progress->terminal = isatty(STDERR_FILENO);
     progress->period = progress->terminal ? terminal_seconds : c->options->progress;
     pthread_mutex_init(&progress->lock, NULL);

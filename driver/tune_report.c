@@ -123,6 +123,10 @@ static void show_tasks(const Compilation *c, const TuneResult *whole) {
         show(stderr, "tensorc: task %s", task->program->name);
         if (task->count > 1)
             show(stderr, ", %d equal ones", task->count);
+        if (task->shared) {
+            show(stderr, ": searched for another function\n");
+            continue;
+        }
         show(stderr, ": %s", trials_text(c->arena, result->measured));
         if (result->trials > result->measured)
             show(stderr, ", after %d in the database", result->trials - result->measured);

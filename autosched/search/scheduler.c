@@ -226,7 +226,7 @@ static const Setting gradient_settings[] = {
     [BETA] = {"beta", SETTING_REAL, 2, 0, 1e6, "similar tasks are expected to be no slower than so many times"},
     [WINDOW] = {"window", SETTING_COUNT, 3, 1, 1000, "units that are looked back"},
     [EPSILON] = {"eps", SETTING_REAL, 0.05, 0, 1, "part of the units that go to any task"},
-    [OBJECTIVE] = {"objective", SETTING_WORD, 0, 0, OBJECTIVES - 1,
+    [OBJECTIVE] = {"objective", SETTING_WORD, 2, 0, OBJECTIVES - 1,
                    "f1 the time of all, f2 what is above latency, f3 the mean speedup, f4 until none gains",
                    objective_names},
     [LATENCY] = {"latency", SETTING_REAL, 0, 0, 1e6, "for f2: seconds that a function may take"},
@@ -269,4 +269,8 @@ void scheduler_tell(Scheduler *scheduler, int task, double seconds) {
 
 void scheduler_drop(Scheduler *scheduler, int task) {
     scheduler->progress[task].dropped = true;
+}
+
+void scheduler_resume(Scheduler *scheduler, int task) {
+    scheduler->progress[task].dropped = false;
 }

@@ -28,6 +28,8 @@ int scheduler_next(Scheduler *scheduler);
 void scheduler_tell(Scheduler *scheduler, int task, double seconds);
 /* Nothing is left to find for the task. */
 void scheduler_drop(Scheduler *scheduler, int task);
+/* It gets units again. */
+void scheduler_resume(Scheduler *scheduler, int task);
 /* What is to become small; HUGE_VAL until each task has a time. */
 double scheduler_cost(Scheduler *scheduler);
 

@@ -117,9 +117,10 @@ typedef struct FailureReason {
 
 /* What became of a task of a function that is searched task by task. */
 typedef struct TaskResult {
-    const Program *program; /* of the first of its equal ones */
+    const Program *program; /* of the first of its equal ones, in any function */
     int count;              /* of them in the function */
     const struct TuneResult *result;
+    bool shared; /* another function has it, too, and its trials were counted there */
 } TaskResult;
 
 typedef struct TuneResult {
@@ -151,6 +152,11 @@ Tuner *tuner_new(Arena *arena, const Program *program, const Target *target, con
 /* Measures the default if its time is not known yet, then searches until there are `trials` in all, including those in
  * the database. deadline: a monotonic time, 0: none. */
 void tuner_search(Tuner *tuner, int trials, double deadline);
+/* The default alone. */
+void tuner_search_default(Tuner *tuner, double deadline);
+/* From now on it measures with this toolchain, or with none. */
+void tuner_lend(Tuner *tuner, const Toolchain *toolchain);
+void tuner_take_back(Tuner *tuner);
 /* The deadline of a search with this budget, which leaves time for a race at the end. 0 for 0. */
 double tune_deadline(double budget_seconds);
 int tuner_trials(const Tuner *tuner);
@@ -158,6 +164,9 @@ int tuner_trials(const Tuner *tuner);
  * how many trials. At first each search measures its default. Then the most promising one goes on, by its best time and
  * by how much it was searched. NULL: there were `trials` trials in all, or nothing is left to find. */
 Tuner *tuners_next(Tuner *const *tuners, int count, int trials, int *until);
+/* Up to `more` trials by these rules, with the defaults compared once. trials: the function's part of all. False:
+ * nothing is left to find, or to measure with. */
+bool tuners_search(Tuner *const *tuners, int count, int more, int trials, double deadline, bool *compared);
 /* Measures the defaults again, interleaved, once after the deadline: one that met a slow second would be given up. */
 void tuners_compare(Tuner *const *tuners, int count, double deadline);
 /* Measures the best of all again, interleaved, so that they are comparable. Call before tuner_finish. */
@@ -166,6 +175,8 @@ void tuners_race(Tuner *const *tuners, int count, double deadline);
 bool tuner_knows_default(const Tuner *tuner);
 /* Whether the machine became unable to measure before the search was over. */
 bool tuner_is_lost(const Tuner *tuner);
+/* The scheduler gave others what the search left of these trials: for later compilations it made them. */
+void tuner_grant(Tuner *tuner, int trials);
 TuneResult *tuner_finish(Tuner *tuner);
 /* Whether nothing is left to search: earlier searches by the same maker noted that they know each default, with enough
  * trials of each program or of all, or no others left; or that they spent the budget. *used: the trials noted. */
@@ -175,6 +186,36 @@ bool searches_are_known(Arena *arena, Database *database, Program *const *progra
 bool searches_note_budget(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
                           const Schedule *user, const TuneOptions *options);
 void tuner_close(Tuner *tuner); /* in place of tuner_finish, when no result is wanted */
+
+/* Several functions that are searched under one scheduler. It gives trials to their tasks, equal ones of all functions
+ * being one; a function of one task, or of several programs, is a task itself. */
+typedef struct FunctionSearch {
+    Tuner *const *tuners; /* of its programs */
+    int count, preferred;
+    int trials;     /* of all, that are its part */
+    bool keeps;     /* if nothing is left to find in it, others do not get the rest of them */
+    bool open;      /* its toolchains are, now */
+    double seconds; /* that its turns took: the search adds to it */
+} FunctionSearch;
+
+/* Lends the toolchains of functions, which are named by their number: few are open at once. */
+typedef struct FunctionBench {
+    void *context;
+    bool (*open)(void *context, int function); /* to its tuners; false: they cannot be opened now */
+    void (*close)(void *context, int function);
+} FunctionBench;
+
+typedef struct Together Together;
+/* bench: NULL: the toolchains are open all the time. */
+Together *together_new(Arena *arena, const TuneOptions *options, const FunctionBench *bench, FunctionSearch *functions,
+                       int count);
+/* Opens the toolchains of a function, unless they are open. False: they cannot be opened now. */
+bool together_lend(Together *together, int function);
+/* The caller closes its toolchains. */
+void together_end(Together *together, int function);
+/* Searches until there are `trials` in all, including those in the database. The default of each function was measured
+ * before. False: it was stopped, or there was no time for all. */
+bool together_search(Together *together, int trials, double deadline);
 
 /* The rows that --search=help lists; ends with a NULL name. */
 extern const NamedChoice search_policies[];

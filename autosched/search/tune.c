@@ -463,6 +463,11 @@ void tuner_lend(Tuner *tuner, const Toolchain *toolchain) {
         tuner->search->jobs = toolchain->jobs;
 }
 
+void tuner_take_back(Tuner *tuner) {
+    tuner_drop_reference(tuner);
+    tuner->toolchain = NULL;
+}
+
 int tuner_trials(const Tuner *tuner) {
     return tuner->result->trials;
 }
@@ -473,6 +478,41 @@ static bool knows_enough(const Tuner *tuner, int trials) {
     return known && tuner->result->trials >= trials && tuner_best_trial(tuner);
 }
 
+void tuner_enter(Tuner *tuner, int trials, double deadline) {
+    tuner->trial_limit = trials;
+    tuner->deadline = deadline;
+    begin_step(tuner);
+}
+
+void tuner_leave(Tuner *tuner) {
+    end_step(tuner);
+}
+
+static void find_and_measure_default(Tuner *tuner) {
+    if (!tuner_halted(tuner))
+        tuner_find_default(tuner);
+    measure_default(tuner);
+}
+
+bool tuner_may_have_tasks(const Tuner *tuner) {
+    return tuner->search && tuner->toolchain && !tuner->tasks_sought && !tuner->user && tuner->options->workshop;
+}
+
+/* By its tasks, or as a whole. */
+static void search_on(Tuner *tuner, int trials, double deadline) {
+    if (trials > tuner->result->trials && !tuner_halted(tuner) && tuner_may_have_tasks(tuner))
+        tuner->alone = together_alone(tuner);
+    if (!tuner->alone) {
+        run_rounds(tuner);
+        return;
+    }
+    end_step(tuner);
+    double before = tuner->spent, since = monotonic_seconds();
+    together_search(tuner->alone, trials, deadline);
+    tuner_enter(tuner, trials, deadline);
+    tuner->spent = before + monotonic_seconds() - since;
+}
+
 void tuner_search(Tuner *tuner, int trials, double deadline) {
     tuner->exhausted |= !tuner->search;
     if (!tuner->search)
@@ -481,21 +521,24 @@ void tuner_search(Tuner *tuner, int trials, double deadline) {
     if (tuner->result->from_database || !tuner->toolchain)
         return;
     int before = tuner->result->trials;
-    tuner->trial_limit = trials;
-    tuner->deadline = deadline;
-    begin_step(tuner);
-    if (!tuner_halted(tuner))
-        tuner_find_default(tuner);
-    measure_default(tuner);
-    if (trials > tuner->result->trials && !tuner_halted(tuner))
-        tuner_open_tasks(tuner);
-    if (tuner_has_tasks(tuner))
-        tuner_search_tasks(tuner);
-    if (!tuner_has_tasks(tuner))
-        run_rounds(tuner);
+    tuner_enter(tuner, trials, deadline);
+    find_and_measure_default(tuner);
+    search_on(tuner, trials, deadline);
     measure_default(tuner); /* the machine may be less busy now */
-    end_step(tuner);
+    tuner_leave(tuner);
     tuner->exhausted |= tuner->result->trials == before;
+}
+
+void tuner_search_default(Tuner *tuner, double deadline) {
+    if (!tuner->search || (tuner->result->measured == 0 && knows_enough(tuner, 1)))
+        return;
+    tuner_enter(tuner, 1, deadline);
+    find_and_measure_default(tuner);
+    tuner_leave(tuner);
+}
+
+void tuner_grant(Tuner *tuner, int trials) {
+    tuner->granted = trials;
 }
 
 bool tuner_is_lost(const Tuner *tuner) {

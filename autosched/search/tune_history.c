@@ -129,8 +129,9 @@ void tuner_note(const Tuner *tuner) {
     bool known = tuner->database && tuner->options->maker && tuner->standard && tuner->standard_known;
     if (!known || !trial_is_final(tuner->standard) || tuner->unwritten.count)
         return;
+    int made = tuner->result->trials - tuner->result->unsettled;
     SearchNote note = {.maker = tuner->options->maker,
-                       .trials = tuner->result->trials - tuner->result->unsettled,
+                       .trials = made > tuner->granted ? made : tuner->granted,
                        .exhausted = tuner->complete};
     database_note(tuner->database, note_key(tuner->arena, tuner->task, tuner->options), database_target(tuner->target),
                   tuner->options->threads, &note);

@@ -268,3 +268,36 @@ Tuner *tuners_next(Tuner *const *tuners, int count, int trials, int *until) {
     *until = own + (count == 1 || left < TURN_TRIALS ? left : TURN_TRIALS);
     return left > 0 ? next : NULL;
 }
+
+static bool are_lost(Tuner *const *tuners, int count) {
+    for (int t = 0; t < count; t++)
+        if (tuner_lost(tuners[t]))
+            return true;
+    return false;
+}
+
+static int trials_of_all(Tuner *const *tuners, int count) {
+    int sum = 0;
+    for (int t = 0; t < count; t++)
+        sum += tuners[t]->result->trials;
+    return sum;
+}
+
+bool tuners_search(Tuner *const *tuners, int count, int more, int trials, double deadline, bool *compared) {
+    int end = trials_of_all(tuners, count) + more, until = 0;
+    Tuner *next = NULL;
+    for (int left = more; left > 0 && !tuner_stopped(tuners[0]); left = end - trials_of_all(tuners, count)) {
+        next = tuners_next(tuners, count, trials, &until);
+        if (!next && end > trials) /* it is given more than its part */
+            next = tuners_next(tuners, count, end, &until);
+        if (!next)
+            return false;
+        int most = next->result->trials + left;
+        if (until > 1 && !*compared && count > 1)
+            tuners_compare(tuners, count, deadline);
+        else
+            tuner_search(next, until < most ? until : most, deadline);
+        *compared |= until > 1;
+    }
+    return !are_lost(tuners, count);
+}

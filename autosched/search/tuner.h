@@ -70,6 +70,8 @@ struct Tuner {
     double refused;         /* when the database last failed to take them; 0: it took them */
     Tasks *tasks;           /* that it is searched by; NULL: as a whole */
     bool tasks_sought;
+    Together *alone; /* the search by its tasks, where no other function is searched with it */
+    int granted;     /* see tuner_grant */
     int order;              /* of the last trial, those of earlier searches included */
     int next_id;
 };
@@ -130,15 +132,16 @@ void tuner_remember(Tuner *tuner, Trial *trial);
 bool tuner_stopped(const Tuner *tuner);
 /* Makes the default's trial, or finds it, unless that was done before. */
 void tuner_find_default(Tuner *tuner);
-/* From now on it measures with this toolchain. */
-void tuner_lend(Tuner *tuner, const Toolchain *toolchain);
 void tuner_show_progress(const Tuner *tuner);
-/* tune_tasks.c: a function of several tasks, each of which is searched by itself */
-void tuner_open_tasks(Tuner *tuner); /* once; nothing where the program is one task */
-bool tuner_has_tasks(const Tuner *tuner);
-/* Searches the tasks, and what is put together, until there are trial_limit trials in all. */
-void tuner_search_tasks(Tuner *tuner);
-void tuner_close_tasks(Tuner *tuner); /* adds their failures to the result */
+/* A step with the function's own toolchain, outside tuner_search: up to so many trials in all. */
+void tuner_enter(Tuner *tuner, int trials, double deadline);
+void tuner_leave(Tuner *tuner);
+/* Whether it was not yet asked if the function is of several tasks. */
+bool tuner_may_have_tasks(const Tuner *tuner);
+/* tune_together.c: the search of a function by its tasks alone. NULL: it is searched as a whole. */
+Together *together_alone(Tuner *tuner);
+/* tune_tasks.c: ends the tasks; adds them, and their failures, to the result. */
+void tuner_close_tasks(Tuner *tuner);
 /* The fastest trial, or NULL. */
 Trial *tuner_best_trial(const Tuner *tuner);
 

@@ -54,8 +54,13 @@ static Held *contest_new(Arena *arena, Program *program, const Target *target, c
 }
 
 static void contest_run(Held *held, int trials) {
-    held->contest.trials = trials;
-    contest_search(&held->contest);
+    Arena *arena = held->planner.arena;
+    FunctionSearch *search = ARENA_NEW(arena, FunctionSearch);
+    *search = (FunctionSearch){
+        .tuners = held->contest.tuners, .count = ALGORITHMS, .preferred = held->contest.preferred, .trials = trials};
+    contest_begin(&held->contest);
+    together_search(together_new(arena, &held->options, NULL, search, 1), trials, 0);
+    contest_race(&held->contest);
 }
 
 static int trials_of(const Held *held, int algorithm) {

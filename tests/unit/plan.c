@@ -8,17 +8,17 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FUNCTIONS = 2, TRIALS = 20 };
+enum { FUNCTIONS = 2, MANY = 15, MOST_OPEN = 12, TRIALS = 20 };
 
-/* What measures two functions, and what was told of them. */
+/* What measures functions, and what was told of them. */
 typedef struct Bench {
     TuneBench bench;
     Arena *arena;
     const PlanFunction *functions;
-    Simulated simulated[FUNCTIONS];
-    Toolchain *lent[FUNCTIONS][1];
-    bool refused[FUNCTIONS], for_good;
-    int opened, closed, begun, ended, given[FUNCTIONS], shown[FUNCTIONS];
+    Simulated simulated[MANY];
+    Toolchain *lent[MANY][1];
+    bool refused[MANY], for_good;
+    int opened, closed, most_open, begun, ended, given[MANY], shown[MANY];
 } Bench;
 
 static Toolchain *const *open_simulated(void *context, int function, double end, const char **why, bool *transient) {
@@ -31,7 +31,10 @@ static Toolchain *const *open_simulated(void *context, int function, double end,
         return NULL;
     }
     bench->opened++;
-    simulated_open(&bench->simulated[function], bench->arena, asked->programs[0], asked->target);
+    int open = bench->opened - bench->closed;
+    bench->most_open = open > bench->most_open ? open : bench->most_open;
+    if (!bench->lent[function][0])
+        simulated_open(&bench->simulated[function], bench->arena, asked->programs[0], asked->target);
     bench->lent[function][0] = &bench->simulated[function].toolchain;
     return bench->lent[function];
 }
@@ -149,6 +152,42 @@ static void test_refused(Arena *arena, const PlanFunction *functions) {
     bench->refused[0] = bench->for_good = true;
     ok(!autosched_tune(&planner, functions, FUNCTIONS, &one, 0, &bench->bench, tunings) && bench->opened == 0,
        "one that never can ends the search");
+    bench = bench_new(arena, functions);
+    bench->refused[1] = bench->for_good = true;
+    ok(!autosched_tune(&planner, functions, FUNCTIONS, &one, 0, &bench->bench, tunings), "wherever it stands");
+    is_int(bench->closed, bench->opened, "what was lent is given back");
+    ok(bench->simulated[0].measured <= 1, "before anything is searched: %d", bench->simulated[0].measured);
+}
+
+/* More than may be open at once. */
+static void test_many(Arena *arena, const Target *target, Database *database) {
+    enum { ALL = 8 * MANY };
+    Planner planner = {.arena = arena, .effort = EFFORT_MODEL, .seed = 7, .database = database};
+    PlanFunction functions[MANY];
+    FunctionTuning tunings[MANY];
+    Program *programs[MANY];
+    for (int f = 0; f < MANY; f++) {
+        programs[f] = program_conv_chain(arena, TYPE_FLOAT, (ConvShape){1, 4 + f, 8, 8, 16, 3, 3, 1, 1, 1});
+        functions[f] = (PlanFunction){.programs = &programs[f], .count = 1, .target = target};
+    }
+    Bench *bench = bench_new(arena, functions);
+    TuneOptions given = options;
+    given.trials = ALL;
+    ok(autosched_tune(&planner, functions, MANY, &given, 0, &bench->bench, tunings), "%d functions are tuned", MANY);
+    int measured = 0, better = 0;
+    for (int f = 0; f < MANY; f++) {
+        const TuneResult *result = tunings[f].results[tunings[f].best];
+        measured += bench->simulated[f].measured;
+        better += result->seconds > 0 && result->seconds <= result->default_seconds;
+    }
+    is_int(measured, ALL, "with all trials");
+    is_int(better, MANY, "none is slower than its default");
+    ok(bench->most_open <= MOST_OPEN && bench->opened > MANY, "at most %d at once have their toolchains: %d",
+       MOST_OPEN, bench->most_open);
+    is_int(bench->closed, bench->opened, "which are all given back");
+    bench = bench_new(arena, functions);
+    autosched_tune(&planner, functions, MANY, &given, 0, &bench->bench, tunings);
+    is_int(bench->opened, 0, "again nothing is measured");
 }
 
 int main(void) {
@@ -165,6 +204,7 @@ int main(void) {
     Database *database = database_for_test(arena, arena_printf(arena, "%s/plan.db", folder));
     test_tune(arena, functions, database);
     test_refused(arena, functions);
+    test_many(arena, &target, database);
     database_close(database);
     if (system(arena_printf(arena, "rm -rf '%s'", folder)))
         diag_line("%s is left", folder);
