@@ -31,11 +31,12 @@ static int group_of(const Space *space, const Tensor *tensor, const int *point) 
 
 /* Instructions of each group at the point; false where that is not legal. */
 static bool count_code(Space *space, const int *point, int64_t *code) {
+    static const ExpandOptions counted_only = {.unverified = true};
     Arena *scratch = arena_new();
     const Nest *nest = point_nest(scratch, space, point, -1);
     memset(code, 0, sizeof *code * (size_t)space->groups.count);
     if (nest) {
-        KernelCode counted = kernel_code(scratch, expand(scratch, nest, NULL));
+        KernelCode counted = kernel_code(scratch, expand(scratch, nest, &counted_only));
         for (int i = counted.count - 1, group = -1; i >= 0; i--) {
             int own = group_of(space, counted.items[i].tensor, point);
             group = own >= 0 ? own : group; /* what is shuffled on the way to a store is that store's */

@@ -53,14 +53,15 @@ Kernel *expand(Arena *arena, const Nest *nest, const ExpandOptions *options) {
         options = &defaults;
     double start = monotonic_seconds();
     Kernel *kernel = kernel_build(arena, nest, options);
-    verify_after(kernel, "build", false);
+    if (!options->unverified)
+        verify_after(kernel, "build", false);
     dump_after(kernel, options, "build", 'n', monotonic_seconds() - start, &printed);
     for (int i = 0; i < pass_count; i++) {
         const Stmt *body = kernel->body;
         bool last = i == pass_count - 1;
         start = monotonic_seconds();
         pass_table[i].run(kernel);
-        if (kernel->body != body || last)
+        if (!options->unverified && (kernel->body != body || last))
             verify_after(kernel, pass_table[i].name, last);
         dump_after(kernel, options, pass_table[i].name, pass_table[i].letter, monotonic_seconds() - start, &printed);
     }

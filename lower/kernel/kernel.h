@@ -109,6 +109,7 @@ typedef struct ExpandOptions {
     const char *dump;      /* letters of passes to print after, or NULL; FILE to print to */
     FILE *dump_stream;
     bool time_passes;
+    bool unverified; /* the kernel is looked at, and no code is made of it */
 } ExpandOptions;
 
 /* Computes the stages of the program that are known at compile time, once for all of its nests. */

@@ -52,7 +52,7 @@ static bool var_in_scope(const Verify *v, const Var *var) {
 }
 
 static bool buffer_allocated(const Verify *v, const Tensor *tensor) {
-    for (int i = 0; i < v->buffers.count; i++)
+    for (int i = v->buffers.count - 1; i >= 0; i--) /* what is read was mostly allocated of late */
         if (v->buffers.items[i] == tensor)
             return true;
     return false;

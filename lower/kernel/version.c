@@ -18,8 +18,9 @@
 enum { EXACT_BUDGET = 1536, UNIFORM_LEAST = 8, UNIFORM_MOST = 256, COUNTED_MOST = 256, TILES_MOST = 128 };
 
 /* The nodes of all copies in an outermost loop, for each of its own: products that pay have up to 11. A nest counts as
- * if it had no more than NODES_MOST. */
-enum { COPIED_NODES = 16, NODES_MOST = 1 << 16 };
+ * if it had no more than NODES_MOST. All copies of a function have FUNCTION_NODES: of many nests, or long ones, each
+ * then has fewer, down to FEWEST_COPIED for each of its own. */
+enum { COPIED_NODES = 16, FEWEST_COPIED = 2, NODES_MOST = 1 << 16, FUNCTION_NODES = 1 << 16 };
 
 typedef struct Condition {
     Expr *expr;
@@ -243,7 +244,7 @@ static bool fails_at_last_only(Arena *arena, Expr *test, Expr **outer, int64_t *
 /* What is left of the limit in the current outermost loop. */
 typedef struct Room {
     Kernel *kernel;
-    int64_t nodes;
+    int64_t nodes, share; /* left of the nest's; for each of its own */
 } Room;
 
 typedef struct Context {
@@ -294,6 +295,12 @@ static void note_tested(Kernel *kernel, const StmtList *stmts) {
         if (!known)
             list_push(kernel->arena, &kernel->tested, s->tensor);
     }
+}
+
+/* How many nodes of copies a function's nests have for each node of their own. */
+static int64_t copied_nodes(const StmtList *body) {
+    int64_t nodes = nodes_up_to(body, FUNCTION_NODES), share = FUNCTION_NODES / (nodes ? nodes : 1);
+    return share < FEWEST_COPIED ? FEWEST_COPIED : share < COPIED_NODES ? share : COPIED_NODES;
 }
 
 /* Takes the room of some more copies. False: there is not as much. */
@@ -747,7 +754,7 @@ static StmtList version_list(Context context, const StmtList *body) {
         int length = run_length(context, body, i);
         StmtList run = run_of(body, i, length), nest = run_of(body, i, length ? length : 1);
         if (!context.in_loop)
-            context.room->nodes = COPIED_NODES * nodes_up_to(&nest, NODES_MOST);
+            context.room->nodes = context.room->share * nodes_up_to(&nest, NODES_MOST);
         Stmt *made = length ? version_run(context, &run) : NULL;
         for (int j = 0; !made && j < (length ? length : 1); j++) {
             StmtList alone = run_of(body, i + j, 1);
@@ -762,7 +769,7 @@ static StmtList version_list(Context context, const StmtList *body) {
 
 StmtList version_body(Kernel *kernel, const StmtList *body) {
     const Target *target = kernel->target;
-    Room room = {kernel, 0};
+    Room room = {kernel, 0, copied_nodes(body)};
     Context context = {
         .arena = kernel->arena, .room = &room, .budget = EXACT_BUDGET, .counts = target && target->masked_bytes > 0};
     context.is_small = collect_all(context, body->items, body->count).size <= TILES_MOST;

@@ -132,9 +132,13 @@ static bool is_computed_in(const StageState *stage, const StageState *outer) {
     return false;
 }
 
-static void widen_by(Forms *forms, Box *box, const Form *index, LoopOutside *outside, const StageState *producer) {
+/* A read that alone spans as much as the dimension asks for all of it: of a maximum with other spans, over sizes, that
+ * would no longer be seen, and the maxima of a chain of stages would be made of each other. */
+static void widen_by(Forms *forms, Box *box, const Form *index, LoopOutside *outside, const StageState *producer,
+                     const Form *domain) {
     const Form *low, *width;
-    if (!box->whole && index != NULL && form_span(forms, index, outside, producer, &low, &width))
+    if (!box->whole && index != NULL && form_span(forms, index, outside, producer, &low, &width) &&
+        !form_at_most(forms, domain, form_add_int(forms, width, 1)))
         widen_box(forms, box, low, width);
     else
         box->whole = true;
@@ -153,15 +157,16 @@ static void widen_producer(NestState *state, const StageState *stage, const Nest
     StageState *producer = access->producer;
     bool inside = is_computed_in(producer, stage);
     for (int d = 0; d < access->read->count; d++) {
+        const Form *domain = domain_extent(state, producer, d);
         const Expr *place = unclamped(state, producer, d, access->read->args[d]);
         const Form *index = index_form(state, stage, place, inside);
         bool clamped = place != access->read->args[d];
         producer->boxes[d].clamped |= clamped;
         if (producer->stored)
             producer->stores[d].clamped |= clamped;
-        widen_by(&state->forms, &producer->boxes[d], index, loop_is_outside, producer);
+        widen_by(&state->forms, &producer->boxes[d], index, loop_is_outside, producer, domain);
         if (producer->stored)
-            widen_by(&state->forms, &producer->stores[d], index, loop_is_outside_buffer, producer);
+            widen_by(&state->forms, &producer->stores[d], index, loop_is_outside_buffer, producer, domain);
     }
 }
 

@@ -84,6 +84,50 @@ like "$(cat "$work/out")" "^$said" "--explain-schedule says so"
 stencils "(N=20, M=75)"
 runs "what has tests computes the same" "$TENSORC" -O2 -run file.tensor --target=x86-64-v3
 
+# choices [SIZES]: 40 stencils, each with choices for which it has copies. Copies of all together are limited.
+choices() {
+    in="where i in 0:N, j in 0:M"
+    {
+        echo "def f(float(N, M) a, float(N, M) x0) -> (x40) {"
+        for s in $(seq 40); do
+            p=x$((s - 1))
+            echo "    x$s(i, j) = (a(i, j) > 0.5 ? ($p(i - 1, j) else 0) : ($p(i, j + 2) else a(i, j))) +"
+            echo "        (a(i, j) > 0.2 ? ($p(i + 1, j - 1) else edge) : ($p(i + 2, j) else a(i, j))) * ($p(i, j - 3) else wrap) $in"
+        done
+        echo "} export f${1:-}"
+    } >file.tensor
+}
+choices "(N=300, M=400)"
+for target in x86-64-v3 x86-64-v4; do
+    count=$(instructions $target)
+    ok "40 stages of choices for $target: $count lines of code" [ "$count" -lt 25000 ]
+done
+choices "(N=5, M=37)"
+runs "choices whose tests stay in loops compute the same" "$TENSORC" -O2 -run file.tensor --target=x86-64-v3
+
+# rows [SIZES]: stages in the rows of the last one, each with vectors of its own length, that read their neighbours.
+rows() {
+    {
+        echo "def f(float(R, N) x0) -> (x12) {"
+        for s in $(seq 12); do
+            p=x$((s - 1)) q=x$((s > 1 ? s - 2 : 0))
+            echo "    x$s(i, j) = ($p(i, j - 1) else edge) + ($p(i, j + 1) else edge) * ($q(i, j) else edge)"
+            echo "        where i in 0:R, j in 0:N"
+        done
+        echo "} export f${1:-}"
+        echo "schedule f on x86 {"
+        for s in $(seq 11 -1 1); do echo "    compute_at(x$s, x12.i)"; done
+        for s in $(seq 12); do echo "    o$s, v$s = split(x$s.j, $((8 << s % 3))) vectorize(v$s)"; done
+        echo "}"
+    } >file.tensor
+}
+rows
+runs "stages in rows of a run-time size" "$TENSORC" -O2 -emit-ir file.tensor --target=x86-64-v3 -o file.ir
+ok "the sizes of their buffers are not made of each other" [ "$(wc -c <file.ir)" -lt 100000 ]
+unlike "$(grep allocate file.ir)" 'max' "each has the whole row"
+rows "(R=3, N=37)"
+runs "stages in rows compute the same" "$TENSORC" -O2 -run file.tensor --target=x86-64-v3
+
 # products NUMBER [SIZES]: nests that differ in nothing but their tensors.
 products() {
     {
