@@ -5,12 +5,13 @@
 #include "backends/run/calls.h"
 #include <math.h>
 
-enum { FEWEST = 3, STEADY_CALLS = 6, LONGER = 16, LONGEST = 40 };
+enum { FEWEST = 3, STEADY_CALLS = 6, LONGER = 16, GATHERED = 24, LONGEST = 40 };
 enum { MOST_DISTURBED = 2, DISTURBED_PART = 8, FEW = 16 }; /* of calls that nothing examines */
 static const double long_seconds = 0.25;   /* the processor time of such a call tells as much as several calls do */
 static const double steady_part = 0.2;     /* part of the time for repeats, after which they may end */
 static const double still_part = 0.95;     /* of the wall clock: with less the processor was elsewhere */
 static const double gang_part = 0.9;       /* the same of several threads, which wait for each other */
+static const double slice_seconds = 1e-3;  /* all threads of a gang have the processors at once for about so long */
 static const double switch_seconds = 2e-5; /* what a switch costs the thread that comes back, mostly by its caches */
 static const double switched_part = 0.02;  /* of a call: so much by switches does not matter */
 static const double least_seconds = 1e-9;  /* of a call: its processor time may read as less */
@@ -131,11 +132,16 @@ static bool is_steady(const Calls *calls) {
            lower_quartile(chosen_times(calls)) <= chosen_times(calls)->items[0] * (1 + calls->limits.steady);
 }
 
+/* So many times the time for repeats has passed. */
+static bool has_passed(const Calls *calls, int times) {
+    return calls->total >= times * fmax(calls->limits.min_seconds, 1e-9);
+}
+
 /* Calls that wait for the processor are given a longer time, and a still longer one to be undisturbed at all. */
 static bool is_enough(const Calls *calls) {
-    double past = calls->total / fmax(calls->limits.min_seconds, 1e-9);
-    int longest = calls->limits.hasty ? 1 : calls->clean.count >= FEWEST ? LONGER : LONGEST;
-    return have_filled(calls, 1) || past >= longest;
+    int few = calls_need_gathering(calls) ? STEADY_CALLS : FEWEST;
+    int longest = calls->limits.hasty ? 1 : calls->clean.count >= few ? LONGER : LONGEST;
+    return have_filled(calls, 1) || has_passed(calls, longest);
 }
 
 bool calls_go_on(const Calls *calls) {
@@ -147,14 +153,34 @@ bool calls_go_on(const Calls *calls) {
     return calls->times.count < FEWEST || !is_enough(calls);
 }
 
-bool calls_need_examining(const Calls *calls) {
+/* Whether calls that nothing examines are often disturbed. */
+static bool is_busy(const Calls *calls) {
     int plain = 0, disturbed = 0;
     for (int i = 0; i < calls->seen.count; i++) {
         const CallSeen *seen = &calls->seen.items[i];
         plain += !seen->examined;
         disturbed += !seen->examined && !is_still(seen, calls->limits.threads);
     }
-    return calls->limits.threads <= 1 || (disturbed >= MOST_DISTURBED && disturbed * DISTURBED_PART > plain);
+    return disturbed >= MOST_DISTURBED && disturbed * DISTURBED_PART > plain;
+}
+
+static bool is_short(const Calls *calls) {
+    double about = calls->limits.about > 0 ? calls->limits.about : HUGE_VAL;
+    return fmin(about, calls->times.items[0]) < slice_seconds;
+}
+
+/* Until it is clear that this does not help. */
+bool calls_need_gathering(const Calls *calls) {
+    return calls->limits.threads > 1 && !calls->limits.hasty && is_busy(calls) && is_short(calls) &&
+           (are_enough_still(calls) || !has_passed(calls, GATHERED));
+}
+
+bool calls_need_examining(const Calls *calls) {
+    return calls->limits.threads <= 1 || (is_busy(calls) && !calls_need_gathering(calls));
+}
+
+bool calls_are_still(const Calls *calls) {
+    return calls->seen.count && is_still(&calls->seen.items[calls->seen.count - 1], calls->limits.threads);
 }
 
 CallTimes calls_times(const Calls *calls) {

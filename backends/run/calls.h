@@ -36,6 +36,7 @@ typedef struct CallLimits {
     double steady;       /* enough when the fastest differ by this part of their time; or 0 */
     double stop_seconds; /* slower calls are hardly repeated; 0: no limit */
     bool hasty;          /* disturbed calls get no time of their own */
+    double about;        /* the first call took so long, by the processor time of its threads; 0: not known */
 } CallLimits;
 
 typedef LIST(double) Times; /* the least first */
@@ -57,8 +58,13 @@ double reading_seconds(const Reading *reading);
 void calls_add(Calls *calls, CallSeen seen, int64_t group);
 /* Whether more calls would tell more. */
 bool calls_go_on(const Calls *calls);
+/* Whether the next call should begin when all threads have a processor: where others compute, that is soon over. Such
+ * calls are short enough to end before that, and the wall clock shows their time. */
+bool calls_need_gathering(const Calls *calls);
 /* Whether it takes a closer look to tell what disturbs the calls. */
 bool calls_need_examining(const Calls *calls);
+/* Whether the wall clock shows the time of the last one. */
+bool calls_are_still(const Calls *calls);
 /* Of all undisturbed calls, or of all when none is: their lower quartile, least and coefficient of variation. No call
  * takes less than a nanosecond. */
 typedef struct CallTimes {

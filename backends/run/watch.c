@@ -1,6 +1,7 @@
 /* watch.c - see watch.h. What cannot be asked counts as undisturbed. */
 #include "backends/run/watch.h"
 #include "lang/clock.h"
+#include <errno.h>
 #include <math.h>
 #include <omp.h>
 #include <sched.h>
@@ -12,6 +13,7 @@
 enum { LINE_BYTES = 64 };
 /* Seconds: an empty loop takes no longer; no more for trying, at once and in all. */
 static const double short_loop = 5e-6, patience = 0.3, all_patience = 1;
+static const double nap_seconds = 2e-3; /* so long without the processor gives a thread precedence when it wakes */
 
 /* A thread's share of a loop; a cache line of its own. */
 typedef struct Share {
@@ -161,16 +163,27 @@ void watch_spread(bool apart) {
     }
 }
 
+/* All threads sleep until the same moment. */
+static void nap_together(void) {
+    double until = monotonic_seconds() + nap_seconds;
+    struct timespec moment = {(time_t)until, (long)((until - floor(until)) * 1e9)};
+#pragma omp parallel
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &moment, NULL) == EINTR)
+        continue;
+}
+
+/* Threads that spin until all are there use up their turns: asleep they keep them. */
 double watch_gather(double limit_seconds) {
     int threads = omp_get_max_threads();
     if (threads > processor_count()) /* they never run all at once */
         return 0;
     double quick = fmax(short_loop, 2 * empty_loop_seconds(threads)), begin = monotonic_seconds(), now = begin;
-    for (double from = begin; now < begin + limit_seconds; from = now) {
+    for (bool together = false; !together && now < begin + limit_seconds;) {
+        nap_together();
+        double from = monotonic_seconds();
         watch_parallel(do_nothing, NULL, threads);
         now = monotonic_seconds();
-        if (now - from <= quick)
-            break;
+        together = now - from <= quick;
     }
     return now - begin;
 }
@@ -209,20 +222,31 @@ static void end_watch(CallSeen *seen) {
         seen->begin_and_end = fmin(seen->begin_and_end, empty_loop_seconds(omp_get_max_threads()));
 }
 
+/* Of all threads. Each reads its own clock: what others ran is added to the clock of the process at ticks alone, some
+ * milliseconds later. */
+static double team_seconds(void) {
+    double sum = 0;
+    if (omp_get_max_threads() <= 1)
+        return clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
+#pragma omp parallel reduction(+ : sum)
+    sum += clock_seconds(CLOCK_THREAD_CPUTIME_ID);
+    return sum;
+}
+
 CallSeen watch_call(const WatchedCall *call, int64_t count, bool examine, int *status) {
     CallSeen seen = {0};
     struct rusage before = {0}, after = {0};
     begin_watch(examine);
+    double processor = team_seconds();
     getrusage(RUSAGE_SELF, &before);
-    double processor = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
     Reading begin = read_thread();
     double from = monotonic_seconds();
     for (int64_t i = 0; i < count; i++)
         *status = call->entry(call->sizes, call->arguments);
     double wall = monotonic_seconds() - from;
     seen.caller = since(&begin);
-    seen.all_processor = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - processor;
     getrusage(RUSAGE_SELF, &after);
+    seen.all_processor = team_seconds() - processor;
     seen.all_switches = after.ru_nivcsw - before.ru_nivcsw;
     seen.caller.wall = wall;
     end_watch(&seen);

@@ -25,8 +25,7 @@
 enum { MOST_THREADS = 16384 };           /* OpenMP starts so many without crashing, or says that it cannot */
 enum { HOPELESS = 4 };                   /* times slower than wanted: needs no call to warm it */
 static const double slow_seconds = 0.01; /* longer calls need none either */
-/* On a busy machine all threads have the processors at once for about a slice; how long they wait for that. */
-static const double slice_seconds = 1e-3, gather_seconds = 0.05;
+static const double gather_seconds = 0.05; /* how long threads wait until all have a processor */
 
 typedef struct Buffer {
     uint8_t *mapping, *data;
@@ -239,17 +238,27 @@ static void put_results(Wire *request, const Job *job, Wire *answer) {
             wire_put(answer, job->arguments[i], (size_t)job->elements[i] * (size_t)element_info[job->types[i]].bytes);
 }
 
+/* Waits until all threads have a processor, if they had not at the last call. A call that counts for nothing fills the
+ * caches again. */
+static void gather(Calls *calls, const WatchedCall *call) {
+    int status;
+    if (calls_are_still(calls))
+        return;
+    calls->total += watch_gather(gather_seconds);
+    calls->total += watch_call(call, 1, false, &status).caller.wall;
+}
+
 /* Repeats until more repeats would change nothing (AdaTune's micro-batches). Short calls run in groups of at least 50
  * microseconds, so that the clock's resolution does not matter. warm: the time of the call before. */
 static void repeat(Calls *calls, const WatchedCall *call, double warm) {
     int64_t group = warm > 5e-5 ? 1 : (int64_t)(5e-5 / (warm > 1e-9 ? warm : 1e-9)) + 1;
     int status;
     while (calls_go_on(calls)) {
-        bool examine = calls_need_examining(calls);
-        watch_spread(examine && calls->limits.threads > 1);
-        if (examine && !calls->limits.hasty && calls->limits.threads > 1 && warm < slice_seconds)
-            calls->total += watch_gather(gather_seconds);
-        calls_add(calls, watch_call(call, group, examine, &status), group);
+        bool gathers = calls_need_gathering(calls), examines = calls_need_examining(calls);
+        watch_spread((gathers || examines) && calls->limits.threads > 1);
+        if (gathers)
+            gather(calls, call);
+        calls_add(calls, watch_call(call, group, examines, &status), group);
     }
     watch_spread(false);
 }
@@ -313,12 +322,13 @@ static void time_entry(Arena *arena, const Job *job, const WatchedCall *call, Ca
     double first = seen_seconds(&seen), since = monotonic_seconds();
     int processors, status;
     double stolen = watch_stolen(&processors);
+    calls.limits.about = first;
     bool hopeless = job->stop_seconds > 0 && first > HOPELESS * job->stop_seconds && first > slow_seconds;
     if (hopeless) {
         calls_add(&calls, seen, 1);
     } else {
         seen = watch_call(call, 1, true, &status);
-        first = seen_seconds(&seen);
+        calls.limits.about = first = seen_seconds(&seen);
         if (job->max_repeats <= 0 || (job->stop_seconds > 0 && first > fmax(job->stop_seconds, slow_seconds)))
             calls_add(&calls, seen, 1);
     }

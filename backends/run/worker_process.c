@@ -1,7 +1,9 @@
 /* worker_process.c - see worker_process.h.
  *
  * The worker has its own process group, so that Ctrl-C reaches the compiler alone and a kill reaches whatever the
- * candidate started. Nothing that it does or fails to do, such as reading, blocks the compiler.
+ * candidate started; and its own session, since Linux shares the processors among sessions first (sched_autogroup), so
+ * that it waits less where others compute. A command keeps its terminal, on which it may ask for a password. Nothing
+ * that a worker does or fails to do, such as reading, blocks the compiler.
  */
 #include "backends/run/worker_process.h"
 #include "lang/clock.h"
@@ -70,7 +72,10 @@ static void guard_group(const int ends[3]) {
 }
 
 static _Noreturn void become_worker(const WorkerProcess *process, const int ends[3], pid_t compiler) {
-    setpgid(0, 0);
+    if (process->command)
+        setpgid(0, 0);
+    else
+        setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != compiler) /* the compiler has already ended */
         _exit(0);
@@ -131,7 +136,8 @@ bool worker_start(WorkerProcess *process) {
     close(answer[1]);
     close(errors[1]);
     if (process->pid > 0) {
-        setpgid(process->pid, process->pid);
+        if (process->command) /* who leads a group already could not begin a session */
+            setpgid(process->pid, process->pid);
         return true;
     }
     close(request[1]);

@@ -47,6 +47,25 @@ is "$?" 0 "so do all three"
 "$TENSORC" db export --db=closed.db | grep -q 'outcome crash'
 is "$?" 1 "and nothing crashes"
 
+# The threads of a worker wait for each other as those of the program will: what the environment says of that is theirs. It
+# has a session of its own, with its share of the processors; a command keeps that of the compiler, with its terminal.
+cat >tells.sh <<END
+#!/bin/sh
+echo "\$OMP_WAIT_POLICY \$GOMP_SPINCOUNT \$OMP_PROC_BIND" >policy
+# the sixth field of stat is the session
+[ "\$(sed 's/.*) //' /proc/\$\$/stat | cut -d' ' -f4)" = \$\$ ] && echo own >session || echo shared >session
+exec $(dirname "$TENSORC")/tensorc-worker
+END
+chmod +x tells.sh
+export OMP_WAIT_POLICY=passive GOMP_SPINCOUNT=12 OMP_PROC_BIND=close
+runs "a worker that tells" env TENSORC_WORKER=./tells.sh "$TENSORC" -O tune --db=tells.db --trials=1 -c conv.tensor -o tells.o
+is "$(cat policy session)" "passive 12 close
+own" "waits as it is told, in a session of its own"
+runs "a command that tells" "$TENSORC" -O tune --db=tells2.db --trials=1 --runner='exec ./tells.sh' -c conv.tensor -o tells.o
+is "$(cat policy session)" "passive 12 close
+shared" "does so in the session of the compiler"
+unset OMP_WAIT_POLICY GOMP_SPINCOUNT OMP_PROC_BIND
+
 tune --budget=3 --trials=3 --runner='exec sleep 1000' --db="$work/none3.db" -c conv.tensor -o hanging.o
 is "$status" 0 "nor workers that hang"
 like "$(cat err)" 'warning: layer is not tuned for host: the runner .* has not answered yet' "with a warning"

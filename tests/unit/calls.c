@@ -140,6 +140,49 @@ static void test_gang(Arena *arena) {
     is_int(calls_disturbance(&calls).undisturbed, 5, "unless a thread was interrupted in it");
 }
 
+/* Short calls of two threads begin when both have a processor, for as long as that may help. */
+static void test_gathering(Arena *arena) {
+    CallSeen waiting = gang_call(10 * millisecond, 10 * millisecond, false);
+    Calls calls = calls_for(arena, 2, 0);
+    calls.limits.about = 90 * microsecond;
+    calls_add(&calls, waiting, 1);
+    ok(!calls_need_gathering(&calls) && !calls_are_still(&calls), "one call may be disturbed");
+    calls_add(&calls, waiting, 1);
+    ok(calls_need_gathering(&calls) && !calls_need_examining(&calls), "where calls are, threads gather");
+    for (int i = 0; i < 5; i++)
+        calls_add(&calls, gang_call(100 * microsecond, 199 * microsecond, false), 1);
+    ok(calls_are_still(&calls) && calls_need_gathering(&calls), "and go on with that");
+    calls.total = 20 * calls.limits.min_seconds;
+    ok(calls_go_on(&calls), "for some time, where few calls are still");
+    calls_add(&calls, gang_call(100 * microsecond, 199 * microsecond, false), 1);
+    ok(!calls_go_on(&calls) && calls_times(&calls).seconds == 100 * microsecond, "no longer than until they are enough");
+    calls = calls_for(arena, 2, 0);
+    calls.limits.about = 90 * microsecond;
+    int count = 0;
+    for (; count < 1000 && (count < 2 || calls_need_gathering(&calls)); count++)
+        calls_add(&calls, waiting, 1);
+    ok(calls_need_examining(&calls) && calls_go_on(&calls), "if it does not help, calls are examined, after %d", count);
+    calls = calls_for(arena, 2, 0);
+    for (int i = 0; i < 2; i++)
+        calls_add(&calls, waiting, 1);
+    ok(!calls_need_gathering(&calls) && calls_need_examining(&calls), "and so are long calls at once");
+    calls.limits.about = 90 * microsecond;
+    calls.limits.hasty = true;
+    ok(!calls_need_gathering(&calls) && calls_need_examining(&calls), "and those that nobody waits for");
+}
+
+/* The fastest of a few gathered calls tell no more than the others do. */
+static void test_gathered(Arena *arena) {
+    Calls calls = calls_for(arena, 2, 0);
+    calls.limits.about = 90 * microsecond;
+    for (int i = 0; i < 2; i++)
+        calls_add(&calls, gang_call(10 * millisecond, 10 * millisecond, false), 1);
+    for (int i = 0; i < 8; i++)
+        calls_add(&calls, gang_call((100 + i) * microsecond, 2 * (100 + i) * microsecond, false), 1);
+    ok(fabs(calls_times(&calls).seconds - 102 * microsecond) < 1e-12, "still calls take their lower quartile, %g s",
+       calls_times(&calls).seconds);
+}
+
 static void test_readings(void) {
     ok(reading_seconds(&(Reading){5, 2, 3, 1}) == 2, "who is interrupted works for as long as its own clock says");
     ok(reading_seconds(&(Reading){5, 2, 0, 1}) == 5, "who waits by itself for as long as that of the wall");
@@ -162,6 +205,8 @@ int main(void) {
     test_long(arena);
     test_slow(arena);
     test_gang(arena);
+    test_gathering(arena);
+    test_gathered(arena);
     test_readings();
     test_groups(arena);
     arena_free(arena);
