@@ -136,17 +136,40 @@ static bool is_same(Arena *arena, Expr *a, const Vars *a_vars, Expr *b, const Va
 
 /* --- what is chosen --- */
 
+/* Whether an axis that the expression does not depend on may have no values: then the stage reads nothing. */
+static bool may_be_empty(const Vars *vars, const Var *const *axes, int count) {
+    bool may = false;
+    for (int a = 0; a < count; a++) {
+        int64_t extent;
+        may |= !holds(vars, axes[a]) && !(expr_is_int(axes[a]->extent, &extent) && extent > 0);
+    }
+    return may;
+}
+
+/* Whether all that it reads is inside for all values of its axes, whatever the stage requires for its own. */
+static bool reads_inside(Arena *arena, const Expr *e) {
+    bool inside = true;
+    EACH_READ(read, e)
+        for (int d = 0; d < read->count && !read->otherwise && inside; d++) {
+            Expr *low = expr_binary(arena, OP_GE, read->args[d], expr_int(arena, 0));
+            Expr *high = expr_binary(arena, OP_LT, read->args[d], read->tensor->dims[d]);
+            inside = expr_prove(arena, low, NULL) == 1 && expr_prove(arena, high, NULL) == 1;
+        }
+    return inside;
+}
+
 /* A factor of a reduction: computed for each term, and again for each value of an axis. */
 static bool is_again_in_product(const Making *making, const Stage *stage, Expr *e, const Vars *vars) {
     bool reduced = false, again = false;
-    (void)making;
     for (int r = 0; r < stage->reduction_count; r++)
         reduced |= holds(vars, stage->reductions[r]);
     for (int a = 0; a < stage->axis_count; a++) {
         int64_t extent;
         again |= !holds(vars, stage->axes[a]) && !(expr_is_int(stage->axes[a]->extent, &extent) && extent < FEW);
     }
-    return reduced && again && has_operation(e);
+    bool empty = may_be_empty(vars, stage->axes, stage->axis_count) ||
+                 may_be_empty(vars, stage->reductions, stage->reduction_count);
+    return reduced && again && has_operation(e) && (!empty || reads_inside(making->arena, e));
 }
 
 /* A function that another stage computes too, as often as its value. */

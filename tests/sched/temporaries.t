@@ -21,6 +21,7 @@ like "$(chosen "$weights" 'M=96, K=257, N=65')" 'algorithm\(temporaries\).*vecto
     "a factor that does not depend on an axis of the product"
 is_right "weights of a product"
 is_right "weights of a strict product" -fstrict
+like "$(chosen "$weights" '')" 'algorithm\(temporaries\)' "also where its axis may have no values, as all reads are inside"
 scaled='def f(float(M, K) A, float(N, K) B) -> (C) { C(i, j) +=! 0.125 * A(i, r_k) * B(j, r_k) }'
 like "$(chosen "$scaled" 'M=96, K=64, N=96')" 'algorithm\(temporaries\)' "also one of constants"
 is_right "scaled factors"
@@ -54,6 +55,8 @@ left 'def f(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! (i < r_k ? 2 * A(
 left 'def f(float(M, K) A, float(K, N) B, int32(M) n) -> (C) {
     C(i, j) +=! 2 * A(i, r_k) * B(r_k, j) where r_k < n(i)
 }' 'M=96, K=64, N=96' "what a condition leaves out"
+left 'def f(float(M, L) A, float(K, N) B) -> (C) { C(i, j) +=! 2 * A(i, r_k) * B(r_k, j) where r_k in 0:K }' 'M=96' \
+    "what would be read outside where the other axis has no values"
 left 'def f(float(M, K) A, int32(K) at, float(K, N) B) -> (C) {
     C(i, j) +=! (A(i, r_k) + A(i, at(r_k))) * B(r_k, j)
 }' 'M=96, K=64, N=96' "what is read at an index from memory"
