@@ -109,17 +109,35 @@ static void runs_add(Runs *runs, double stride, double extent) {
     runs->places = places;
 }
 
-/* The runs of the loops from one on, short strides first: all is taken as touched at about the same time. */
+/* A step of an access: of one of its loops, or, numbered behind them, along a dimension to the accesses that are shifted
+ * against it. */
+static double step_of(const StageFacts *stage, const AccessFacts *access, int number, double *extent) {
+    double stride = 1;
+    if (number < stage->loop_count) {
+        *extent = stage->extents[number];
+        return fabs(access->strides[number]);
+    }
+    *extent = access->spread[number - stage->loop_count] + 1;
+    for (int d = number - stage->loop_count + 1; d < access->rank; d++)
+        stride *= access->dims[d];
+    return stride;
+}
+
+/* The runs of the steps from one on, short strides first: all is taken as touched at about the same time. */
 static Runs runs_inside(const StageFacts *stage, const AccessFacts *access, int from) {
     Runs runs = {1, 1, 0, 1};
+    int count = stage->loop_count + (access->shifts > 1 ? access->rank : 0);
+    double extent;
     for (double last = 0, next = 0; next < HUGE_VAL; last = next) {
         next = HUGE_VAL;
-        for (int l = from; l < stage->loop_count; l++)
-            if (fabs(access->strides[l]) > last && stage->extents[l] > 1)
-                next = fmin(next, fabs(access->strides[l]));
-        for (int l = from; l < stage->loop_count && next < HUGE_VAL; l++)
-            if (fabs(access->strides[l]) == next && stage->extents[l] > 1)
-                runs_add(&runs, next, stage->extents[l]);
+        for (int s = from; s < count; s++) {
+            double stride = step_of(stage, access, s, &extent);
+            if (stride > last && extent > 1)
+                next = fmin(next, stride);
+        }
+        for (int s = from; s < count && next < HUGE_VAL; s++)
+            if (step_of(stage, access, s, &extent) == next && extent > 1)
+                runs_add(&runs, next, extent);
     }
     return runs;
 }
@@ -128,7 +146,7 @@ static Runs runs_inside(const StageFacts *stage, const AccessFacts *access, int 
  * side by side as well as one. */
 static double sequential_bytes(const StageFacts *stage, const AccessFacts *access, double near) {
     int from = stage->loop_count;
-    Runs runs = {1, 1, 0, 1};
+    Runs runs = runs_inside(stage, access, from);
     for (int l = from - 1; l >= 0 && access_footprint(stage, access, l) <= near; l--) {
         Runs more = runs_inside(stage, access, l);
         if (more.count > stage->machine->streams)

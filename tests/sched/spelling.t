@@ -40,4 +40,10 @@ O(y, x) = (I(y, x) - m(y)) * q(y)'
 is "$(structure "$(printf "$mean" '/ 3')")" \
     "$(structure "$(printf "$mean" '* 0.25')")" \
     "a quotient by a constant is as cheap as a product"
+
+# Each element of the first stage is read once: the rows that are read in one stage are no more expensive than in two.
+stages='r(y, x) = max(I(2*y, x), I(2*y + 1, x))   O(y, x) = max(r(y, 2*x), r(y, 2*x + 1))'
+nested='O(y, x) = max(max(I(2*y, 2*x), I(2*y + 1, 2*x)), max(I(2*y, 2*x + 1), I(2*y + 1, 2*x + 1)))'
+like "$(structure "$stages")" 'inline\(r\)' "a pool of two stages is computed as one"
+is "$(structure "$stages" | grep -v inline)" "$(structure "$nested")" "as if it were one"
 done_testing
