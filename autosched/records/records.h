@@ -67,6 +67,8 @@ bool database_add(Database *database, const Record *record); /* false: could not
 bool database_add_all(Database *database, const Record *records, int count);
 /* The text of a task's program; NULL: none is known, as in files of older versions. */
 const char *database_program(Arena *arena, Database *database, const char *task);
+/* Whether it is known what disturbed a measurement; records of older versions do not say. */
+bool disturbance_is_known(const Disturbance *disturbance);
 /* Deletes a record whose result turned out to be invalid. */
 bool database_forget(Database *database, const Record *record);
 /* The target's name in records: the microarchitecture found, else the name of the target's row. */

@@ -36,18 +36,35 @@ static void add_head(Text *out, Database *database, const Record *record) {
     text_add(out, "device    %s\ntoolchain %s\n", or_dash(out, record->device), or_dash(out, record->toolchain));
     if (program)
         text_add(out, "program\n%s", program);
-    text_add(out, "%6s %-11s %14s %14s %12s  %s\n", "trial", "outcome", "seconds", "best so far", "prediction",
-             "policy; model");
+    text_add(out, "%6s %-11s %14s %14s %12s %12s %12s %8s %9s %6s  %s\n", "trial", "outcome", "seconds", "best so far",
+             "prediction", "reference", "undisturbed", "switches", "processor", "steal", "policy; model");
+}
+
+bool disturbance_is_known(const Disturbance *d) {
+    return d->undisturbed || d->switches || d->processor_part > 0 || d->steal > 0;
+}
+
+/* What tells how far its time can be trusted. */
+static void add_signals(Text *out, const Record *record) {
+    Arena *arena = out->arena;
+    const Disturbance *d = &record->disturbance;
+    bool watched = disturbance_is_known(d);
+    text_add(out, " %12s", number_text(arena, "%.6g", record->reference_seconds, record->reference_seconds > 0));
+    text_add(out, " %12s", watched ? arena_printf(arena, "%d of %d", d->undisturbed, record->repeats) : "-");
+    text_add(out, " %8s", number_text(arena, "%.0f", d->switches, watched));
+    text_add(out, " %9s", number_text(arena, "%.0f%%", 100 * d->processor_part, watched));
+    text_add(out, " %6s", number_text(arena, "%.0f%%", 100 * d->steal, watched));
 }
 
 static void add_trial(Text *out, const Record *record, double best) {
     Arena *arena = out->arena;
     bool good = record->outcome == OUTCOME_OK;
-    text_add(out, "%6s %-11s %14s %14s %12s  %s; %s\n", number_text(arena, "%.0f", record->order, record->order > 0),
+    text_add(out, "%6s %-11s %14s %14s %12s", number_text(arena, "%.0f", record->order, record->order > 0),
              outcome_names[record->outcome], number_text(arena, "%.6g", record->seconds, good),
              number_text(arena, "%.6g", best, best < HUGE_VAL),
-             number_text(arena, "%.6g", record->prediction, !isnan(record->prediction)), or_dash(out, record->policy),
-             or_dash(out, record->model));
+             number_text(arena, "%.6g", record->prediction, !isnan(record->prediction)));
+    add_signals(out, record);
+    text_add(out, "  %s; %s\n", or_dash(out, record->policy), or_dash(out, record->model));
 }
 
 static void add_best(Text *out, const Record *best) {

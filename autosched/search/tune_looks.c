@@ -24,14 +24,9 @@ static const double slow_reference = 4;   /* of the best: it would take too long
 
 /* --- looks --- */
 
-/* Whether it is known what disturbed it. */
-static bool is_watched(const Disturbance *d) {
-    return d->undisturbed || d->switches || d->processor_part > 0 || d->steal > 0;
-}
-
 static bool is_disturbed(const Candidate *candidate) {
     const Disturbance *d = &candidate->disturbance;
-    return candidate->outcome == OUTCOME_OK && is_watched(d) && d->undisturbed < TRUSTED_CALLS;
+    return candidate->outcome == OUTCOME_OK && disturbance_is_known(d) && d->undisturbed < TRUSTED_CALLS;
 }
 
 bool tuner_look(const Tuner *tuner, Candidate *candidate, double limit_seconds, bool thorough) {
@@ -73,8 +68,8 @@ static void add_look(Tuner *tuner, Trial *trial, const Candidate *look) {
     }
     if (look->outcome != OUTCOME_OK)
         return;
-    trial->second_look = trial->looks == 1 ? fmax(seconds, look->seconds)
-                                           : fmin(trial->second_look, fmax(seconds, look->seconds));
+    trial->second_look =
+        trial->looks == 1 ? fmax(seconds, look->seconds) : fmin(trial->second_look, fmax(seconds, look->seconds));
     trial->looks++;
     if (look->seconds < seconds)
         trial->candidate = *look;

@@ -11,6 +11,8 @@ static const double long_seconds = 0.25;   /* the processor time of such a call 
 static const double steady_part = 0.2;     /* part of the time for repeats, after which they may end */
 static const double still_part = 0.95;     /* of the wall clock: with less the processor was elsewhere */
 static const double gang_part = 0.9;       /* the same of several threads, which wait for each other */
+static const double gang_excess = 0.1;     /* more than that part they worked before or after the call, not in it */
+static const double ends_seconds = 1e-5;   /* what a gang works before and after calls in a row */
 static const double slice_seconds = 1e-3;  /* all threads of a gang have the processors at once for about so long */
 static const double switch_seconds = 2e-5; /* what a switch costs the thread that comes back, mostly by its caches */
 static const double switched_part = 0.02;  /* of a call: so much by switches does not matter */
@@ -21,11 +23,18 @@ double reading_seconds(const Reading *reading) {
     return by_itself || reading->processor > reading->wall ? reading->wall : reading->processor;
 }
 
+/* Whether all threads had the processors for the whole call. */
+static bool is_together(const CallSeen *seen, double threads) {
+    double whole = threads * seen->caller.wall, ends = threads * ends_seconds / (double)(seen->calls ? seen->calls : 1);
+    return seen->all_switches == 0 && seen->all_processor >= gang_part * whole &&
+           seen->all_processor <= (1 + gang_excess) * whole + ends;
+}
+
 /* Whether the wall clock shows the time of the call. */
 static bool is_still(const CallSeen *seen, int64_t threads) {
     const Reading *caller = &seen->caller;
     if (threads > 1)
-        return seen->all_switches == 0 && seen->all_processor >= gang_part * (double)threads * caller->wall;
+        return is_together(seen, (double)threads);
     return caller->switches == 0 && (caller->waits > 0 || caller->processor >= still_part * caller->wall);
 }
 
@@ -139,7 +148,7 @@ static bool has_passed(const Calls *calls, int times) {
 
 /* Calls that wait for the processor are given a longer time, and a still longer one to be undisturbed at all. */
 static bool is_enough(const Calls *calls) {
-    int few = calls_need_gathering(calls) ? STEADY_CALLS : FEWEST;
+    int few = calls_need_gathering(calls) && !calls_need_examining(calls) ? STEADY_CALLS : FEWEST;
     int longest = calls->limits.hasty ? 1 : calls->clean.count >= few ? LONGER : LONGEST;
     return have_filled(calls, 1) || has_passed(calls, longest);
 }
@@ -169,14 +178,14 @@ static bool is_short(const Calls *calls) {
     return fmin(about, calls->times.items[0]) < slice_seconds;
 }
 
-/* Until it is clear that this does not help. */
 bool calls_need_gathering(const Calls *calls) {
-    return calls->limits.threads > 1 && !calls->limits.hasty && is_busy(calls) && is_short(calls) &&
-           (are_enough_still(calls) || !has_passed(calls, GATHERED));
+    return calls->limits.threads > 1 && !calls->limits.hasty && is_busy(calls) && is_short(calls);
 }
 
+/* Calls that begin together are not examined until it is clear that few of them end together. */
 bool calls_need_examining(const Calls *calls) {
-    return calls->limits.threads <= 1 || (is_busy(calls) && !calls_need_gathering(calls));
+    bool hopes = are_enough_still(calls) || !has_passed(calls, GATHERED);
+    return calls->limits.threads <= 1 || (is_busy(calls) && !(calls_need_gathering(calls) && hopes));
 }
 
 bool calls_are_still(const Calls *calls) {

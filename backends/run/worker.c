@@ -22,9 +22,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { MOST_THREADS = 16384 };           /* OpenMP starts so many without crashing, or says that it cannot */
-enum { HOPELESS = 4 };                   /* times slower than wanted: needs no call to warm it */
-static const double slow_seconds = 0.01; /* longer calls need none either */
+enum { MOST_THREADS = 16384 };             /* OpenMP starts so many without crashing, or says that it cannot */
+enum { HOPELESS = 4 };                     /* times slower than wanted: needs no call to warm it */
+static const double slow_seconds = 0.01;   /* longer calls need none either */
 static const double gather_seconds = 0.05; /* how long threads wait until all have a processor */
 
 typedef struct Buffer {

@@ -14,7 +14,7 @@ record() {
 whose() { printf 'date 2030-01-0%sT00:00:00Z\nfunction f\noperator matmul\nfile f.tensor\ndevice a box\ntoolchain tensorc 9\n' "$1"; }
 {
     record aa11 ok 0.5 'unroll(S0.x0)' "$(whose 2)" 'trial 2' 'policy anneal:cold' 'model xgboost' 'prediction -1.5' \
-        'operations 1000' 'peak 4000' 'wall 1.5'
+        'operations 1000' 'peak 4000' 'wall 1.5' 'reference 1.25' 'switches 12' 'processor_part 0.875' 'steal 0.02' 'undisturbed 2'
     record aa11 crash 0 'vectorize(S0.x0)' "$(whose 3)" 'trial 3' 'policy anneal:cold' 'model xgboost' 'prediction 2'
     record aa11 ok 2 'parallel(S0.x0)' "$(whose 1)" 'trial 1' 'policy default' 'model xgboost' 'operations 1000' 'peak 4000' \
         'wall 2.5'
@@ -36,10 +36,10 @@ function  f (matmul) of f.tensor
 target    znver4, threads 2, inputs -
 device    a box
 toolchain tensorc 9
- trial outcome            seconds    best so far   prediction  policy; model
-     1 ok                       2              2            -  default; xgboost
-     2 ok                     0.5            0.5         -1.5  anneal:cold; xgboost
-     3 crash                    -            0.5            2  anneal:cold; xgboost
+ trial outcome            seconds    best so far   prediction    reference  undisturbed switches processor  steal  policy; model
+     1 ok                       2              2            -            -            -        -         -      -  default; xgboost
+     2 ok                     0.5            0.5         -1.5         1.25       2 of 3       12       88%     2%  anneal:cold; xgboost
+     3 crash                    -            0.5            2            -            -        -         -      -  anneal:cold; xgboost
 best      0.5 s, 50.0% of the peak
 unroll(S0.x0)
 
@@ -48,8 +48,8 @@ function  f (matmul) of f.tensor
 target    znver4, threads 2, inputs cafe
 device    a box
 toolchain tensorc 9
- trial outcome            seconds    best so far   prediction  policy; model
-     1 ok                       4              4            -  -; -
+ trial outcome            seconds    best so far   prediction    reference  undisturbed switches processor  steal  policy; model
+     1 ok                       4              4            -            -            -        -         -      -  -; -
 best      4 s, - of the peak
 parallel(S0.x0)
 END

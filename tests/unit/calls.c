@@ -155,13 +155,15 @@ static void test_gathering(Arena *arena) {
     calls.total = 20 * calls.limits.min_seconds;
     ok(calls_go_on(&calls), "for some time, where few calls are still");
     calls_add(&calls, gang_call(100 * microsecond, 199 * microsecond, false), 1);
-    ok(!calls_go_on(&calls) && calls_times(&calls).seconds == 100 * microsecond, "no longer than until they are enough");
+    ok(!calls_go_on(&calls) && calls_times(&calls).seconds == 100 * microsecond,
+       "no longer than until they are enough");
     calls = calls_for(arena, 2, 0);
     calls.limits.about = 90 * microsecond;
     int count = 0;
-    for (; count < 1000 && (count < 2 || calls_need_gathering(&calls)); count++)
+    for (; count < 1000 && (count < 2 || !calls_need_examining(&calls)); count++)
         calls_add(&calls, waiting, 1);
-    ok(calls_need_examining(&calls) && calls_go_on(&calls), "if it does not help, calls are examined, after %d", count);
+    ok(calls_need_gathering(&calls) && calls_go_on(&calls), "if it does not help, they are examined too, after %d",
+       count);
     calls = calls_for(arena, 2, 0);
     for (int i = 0; i < 2; i++)
         calls_add(&calls, waiting, 1);
@@ -169,6 +171,15 @@ static void test_gathering(Arena *arena) {
     calls.limits.about = 90 * microsecond;
     calls.limits.hasty = true;
     ok(!calls_need_gathering(&calls) && calls_need_examining(&calls), "and those that nobody waits for");
+}
+
+/* A thread that worked while the other had no processor did so before or after the call. */
+static void test_excess(Arena *arena) {
+    Calls calls = calls_for(arena, 2, 0);
+    calls_add(&calls, gang_call(300 * microsecond, 700 * microsecond, false), 1);
+    ok(!calls_are_still(&calls), "who worked longer than the call took may have been late for it");
+    calls_add(&calls, gang_call(300 * microsecond, 640 * microsecond, false), 1);
+    ok(calls_are_still(&calls), "a little of that is what comes before and after it");
 }
 
 /* The fastest of a few gathered calls tell no more than the others do. */
@@ -206,6 +217,7 @@ int main(void) {
     test_slow(arena);
     test_gang(arena);
     test_gathering(arena);
+    test_excess(arena);
     test_gathered(arena);
     test_readings();
     test_groups(arena);
