@@ -2,6 +2,7 @@
  * versions of functions for known sizes. Each is made once.
  */
 #include "driver/driver.h"
+#include "lang/terminal.h"
 
 /* --- versions --- */
 
@@ -11,6 +12,15 @@ static Program *bind_row(Compilation *c, const Program *program, const struct Tu
                         : program_bind(c->arena, program, row->bindings, row->count, why);
 }
 
+/* The sizes that the program deserves versions for. One that is long has none. */
+static int wanted_versions(const Compilation *c, const Program *program, SizeVersion versions[SIZE_VERSIONS]) {
+    int wanted = program_size_versions(program, versions);
+    bool too_long = wanted && program_is_long(program);
+    if (too_long && c->options->verbose)
+        show(stderr, "tensorc: %s: no versions for small sizes, as they would be too much code\n", program->symbol);
+    return too_long ? 0 : wanted;
+}
+
 /* The rows of the unit's tune list. If it has none, and no block schedules it, there are automatic rows for sizes that
  * are worth it. Returns their number. */
 static int version_rows(Compilation *c, const Unit *unit, const Target *target, const struct TuneSizes **rows) {
@@ -18,7 +28,7 @@ static int version_rows(Compilation *c, const Unit *unit, const Target *target, 
     if (unit->tune_count || !unit->program->size_count || c->options->level < LEVEL_2 || user_schedule(unit, target))
         return unit->tune_count;
     SizeVersion versions[SIZE_VERSIONS];
-    int wanted = program_size_versions(unit->program, versions), count = 0;
+    int wanted = wanted_versions(c, unit->program, versions), count = 0;
     const char *why = "";
     struct TuneSizes *made = ARENA_ARRAY(c->arena, struct TuneSizes, SIZE_VERSIONS);
     struct Binding *bindings = ARENA_ARRAY(c->arena, struct Binding, SIZE_VERSIONS);

@@ -168,6 +168,8 @@ typedef struct SizeVersion {
 enum { SIZE_VERSIONS = 2 };
 /* Returns their number. At run time the first version that applies is taken. */
 int program_size_versions(const Program *program, SizeVersion versions[SIZE_VERSIONS]);
+/* Whether several versions of the program would be too much code. */
+bool program_is_long(const Program *program);
 
 /* The parts of the program that can be searched by themselves (task_program.c), in the order in which they run. 1, with
  * *parts not set: the program is one. The space has no user's block. */

@@ -10,7 +10,7 @@
  */
 #include "autosched/space/groups.h"
 
-enum { FEW = 16, SHORT_ROW = 256 };
+enum { FEW = 16, SHORT_ROW = 256, VERSIONED_READS = 192 /* a version is all of the code again */ };
 
 typedef struct SingleSearch {
     const Stage *stage;
@@ -126,4 +126,13 @@ static int row_versions(const Program *program, SizeVersion versions[SIZE_VERSIO
 int program_size_versions(const Program *program, SizeVersion versions[SIZE_VERSIONS]) {
     int count = product_versions(program, versions);
     return count ? count : row_versions(program, versions);
+}
+
+bool program_is_long(const Program *program) {
+    int reads = 0;
+    for (int s = 0; s < program->stage_count; s++) {
+        EACH_VALUE_READ(read, program->stages[s])
+            reads++;
+    }
+    return reads > VERSIONED_READS;
 }

@@ -207,4 +207,26 @@ schedule one on x86 { layout(t, (i/?n, k, i%?n)) }
 END
 runs "layouts with components of one value run" "$TENSORC" -run -DM=13 --target=host --trials=1 ones.tensor
 is "$(grep -c 'all results checked' "$work/out")" 3 "and are right"
+# layers NUMBER: products and stencils, of run-time sizes.
+layers() {
+    {
+        echo "def f(float(M, K) x0, float(K, K) w) -> (x$1) {"
+        for s in $(seq "$1"); do
+            p=x$((s - 1)) read="y$s(i, j)"
+            echo "    y$s(i, j) +=! $p(i, r_k) * w(r_k, j)"
+            echo "    x$s(i, j) = $read + (y$s(i - 1, j) else edge) * (y$s(i, j + 1) else wrap) + (y$s(i + 1, j) else 0)"
+            echo "        where i in 0:M, j in 0:K"
+        done
+        echo "} export f"
+    } >layers.tensor
+}
+layers 3
+runs "a short function" "$TENSORC" -O2 -v -c layers.tensor -o layers.o
+like "$(nm layers.o)" ' t f\.M1$' "has a version for 1 row"
+unlike "$(cat err)" 'no versions' "of which nothing is said"
+layers 40
+runs "a long function" "$TENSORC" -O2 -v -c layers.tensor -o layers.o
+unlike "$(nm layers.o)" ' t f\.M' "has none"
+like "$(cat err)" '^tensorc: f: no versions for small sizes, as they would be too much code$' "and -v says so"
+
 done_testing
