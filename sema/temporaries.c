@@ -1,12 +1,12 @@
-/* temporaries.c - makes an alternative of a unit's program in which what would be computed again has a stage of its own:
- * the algorithm `temporaries`.
+/* temporaries.c - makes an alternative of a unit's program in which what would be computed again has a stage of its
+ * own: the algorithm `temporaries`.
  *
- * Two kinds of expressions are found. A factor of a product that does not depend on some axis of the product is computed
- * again for each value of that axis (weights / sum in attention); and a function may be computed by several stages
- * (the exponentials of a softmax). Each becomes a stage that computes it once for each element, as if the source had
- * given it a name. Values stay what they were. Only an expression that is always evaluated is taken, so all its reads
- * are known to be inside; and only one that reads some tensor by all its indices alone, so that the new tensor is not
- * larger than that one. Programs with recurrences are left as they are.
+ * Two kinds of expressions are found. A factor of a product that does not depend on some axis of the product is
+ * computed again for each value of that axis (weights / sum in attention); and a function may be computed by several
+ * stages (the exponentials of a softmax). Each becomes a stage that computes it once for each element, as if the source
+ * had given it a name. Values stay what they were. Only an expression that is always evaluated is taken, so all its
+ * reads are known to be inside; and only one that reads some tensor by all its indices alone, so that the new tensor is
+ * not larger than that one. Programs with recurrences are left as they are.
  */
 #include "sema/check.h"
 

@@ -206,16 +206,29 @@ static bool inline_is_legal(Grouping *grouping, const Prim *prim, int stage) {
     return legal;
 }
 
-/* piped: the stages of pipelines that others of theirs read, or all the others. */
-static void inline_stages(Grouping *grouping, bool piped) {
+/* Whether only one stage reads it, each element once: there it is computed wherever that is, in a strip or apart. */
+static bool is_part_of_reader(Grouping *grouping, int stage) {
+    const StageUses *facts = &grouping->facts[stage];
+    const Stage *reader = facts->consumers.count == 1 ? grouping->facts[facts->consumers.items[0]].stage : NULL;
+    return reader && reader->combine == COMBINE_NONE && computed_once(grouping->space, reader, facts->stage);
+}
+
+/* Whether others of its pipeline read it. */
+static bool is_piped(Grouping *grouping, int stage) {
+    const Pipeline *pipeline = pipeline_of(grouping->space, stage);
+    return pipeline && pipeline->stages[pipeline->count - 1] != stage;
+}
+
+static bool is_not_piped(Grouping *grouping, int stage) {
+    return !is_piped(grouping, stage);
+}
+
+static void inline_stages(Grouping *grouping, bool (*among)(Grouping *grouping, int stage)) {
     Space *space = grouping->space;
     for (int s = 0; s < grouping->count; s++) {
-        const Pipeline *pipeline = pipeline_of(space, s);
-        if ((pipeline && pipeline->stages[pipeline->count - 1] != s) != piped)
-            continue;
         find_consumers(grouping);
         StageUses *facts = &grouping->facts[s];
-        if (!wants_inlining(grouping, facts))
+        if (facts->inlined || !among(grouping, s) || !wants_inlining(grouping, facts))
             continue;
         Prim prim = {.op = PRIM_INLINE, .arg_count = 1, .args = ARENA_NEW(space->arena, PrimArg)};
         prim.args[0] = arg_name(facts->stage->name);
@@ -766,10 +779,11 @@ void space_make_groups(Space *space) {
     space_keep_stages(space);
     find_given(space);
     collect_facts(&grouping);
+    inline_stages(&grouping, is_part_of_reader);
     space_find_pipelines(space);
-    inline_stages(&grouping, false);
+    inline_stages(&grouping, is_not_piped);
     space_keep_apart(space);
-    inline_stages(&grouping, true);
+    inline_stages(&grouping, is_piped);
     empty_scans(&grouping);
     leave_constants(&grouping);
     make_groups(&grouping);

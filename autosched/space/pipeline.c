@@ -3,7 +3,8 @@
  * Goes from the last stage to the first, as groups are made. A stage that is no part of a pipeline yet begins one as its
  * root, and takes in the stages that only its pipeline reads. A stage of a pipeline computes element by element or sums
  * few terms, so its value is needed near the place where it is computed; what sums many terms has a tile of its own and
- * ends the pipelines that read it. The same input gives the same pipelines, before anything is inlined.
+ * ends the pipelines that read it. The same input gives the same pipelines: only what is part of its one reader is
+ * inlined before, so that it does not matter whether the source gives it a name.
  *
  * A pipeline may be computed in strips (pipeline_emit.c) or apart, stage after stage, by the other groups. Both are in
  * the space: the first gene of the pipeline's group chooses.
@@ -37,8 +38,8 @@ static bool has_plain_name(const Stage *stage) {
 /* Whether it is computed at places near those that it reads, in loops that can be cut into strips; and not at compile
  * time. */
 static bool suits_strips(const Space *space, int number) {
-    const Stage *stage = space->program->stages[number];
-    return stage->component_count == 1 && stage->axis_count > 0 && !stage->scan &&
+    const Stage *stage = space->present[number];
+    return !space->inlined[number] && stage->component_count == 1 && stage->axis_count > 0 && !stage->scan &&
            stage->combine != COMBINE_DECLARED && stage_first_scatter(stage) == stage->axis_count &&
            !stage_is_ragged(stage) && !stage_has_cases(stage) && sums_few_terms(stage) && !stage_reads_initial(stage) &&
            has_plain_name(stage) && !space->given[number];
@@ -76,6 +77,7 @@ static bool is_of_own_place(const Stage *stage, const Expr *read) {
 typedef struct Finding {
     Space *space;
     const Program *program;
+    const Stage *const *stages; /* of the program, with what is inlined into them */
     bool *taken;  /* by a pipeline */
     bool *member; /* of the pipeline that is being found */
     int first;    /* member */
@@ -94,8 +96,8 @@ static bool only_members_read(const Finding *finding, int stage) {
     const Tensor *tensor = producer->components[0].tensor;
     bool any = false;
     for (int s = stage + 1; s < finding->program->stage_count; s++) {
-        bool reads = stage_uses_tensor(finding->program->stages[s], tensor);
-        if (reads && (!finding->member[s] || !all_near(finding->program->stages[s], tensor)))
+        bool reads = !finding->space->inlined[s] && stage_uses_tensor(finding->stages[s], tensor);
+        if (reads && (!finding->member[s] || !all_near(finding->stages[s], tensor)))
             return false;
         any |= reads;
     }
@@ -119,7 +121,7 @@ static int take_members(Finding *finding, int root) {
  * them together. */
 static bool reads_neighbours(const Finding *finding, int root) {
     for (int s = finding->first; s <= root; s++) {
-        const Stage *reader = finding->program->stages[s];
+        const Stage *reader = finding->stages[s];
         if (!finding->member[s])
             continue;
         EACH_VALUE_READ(read, reader) {
@@ -167,7 +169,7 @@ void space_find_pipelines(Space *space) {
     for (int root = program->stage_count - 1; root > 0; root--) {
         if (taken[root] || !suits_strips(space, root))
             continue;
-        Finding finding = {space, program, taken, member, root};
+        Finding finding = {space, program, space->present, taken, member, root};
         memset(member, 0, sizeof member);
         int count = take_members(&finding, root);
         if (count > 1 && reads_neighbours(&finding, root) && is_large(&finding, root))

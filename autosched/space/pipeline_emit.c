@@ -21,7 +21,7 @@ enum { CODE_LIMIT = 64 /* weight of all vectors of a register tile */ };
 typedef enum Place { PLACE_ROOT, PLACE_STRIP, PLACE_TILE, PLACE_ROW, PLACE_REGISTERS, PLACE_INLINE, PLACE_COUNT } Place;
 
 typedef struct Member {
-    const Stage *stage;
+    const Stage *stage, *value; /* value: with what is part of it alone */
     int vector, row; /* axes; row: -1 where there is one axis */
     int lanes;
     bool shorter; /* the lanes are fewer than registers have, as some are fetched one by one */
@@ -118,8 +118,8 @@ static void make_tile(Space *space, Group *group, Member *member, int number) {
 /* Whether all members that read the stage read it for their own elements. */
 static bool only_own_elements(const Strips *strips, const Stage *stage) {
     for (int m = 0; m < strips->count; m++) {
-        EACH_STAGE_READ(read, strips->members[m].stage)
-            if (stage_writes(stage, read->tensor) && !reads_own_element(strips->members[m].stage, read))
+        EACH_STAGE_READ(read, strips->members[m].value)
+            if (stage_writes(stage, read->tensor) && !reads_own_element(strips->members[m].value, read))
                 return false;
     }
     return true;
@@ -161,7 +161,7 @@ static void find_places(const Strips *strips, const int *genes, Place *places) {
         const Member *member = &strips->members[m];
         Place limit = PLACE_REGISTERS;
         for (int r = m + 1; r < strips->count; r++)
-            if (reads_member(strips->members[r].stage, member->stage) && reach[r] < limit)
+            if (reads_member(strips->members[r].value, member->stage) && reach[r] < limit)
                 limit = reach[r];
         Place place = member->place_gene < 0 ? PLACE_REGISTERS : member->places[genes[member->place_gene]];
         reach[m] = place == PLACE_INLINE || place > limit ? limit : place;
@@ -356,10 +356,10 @@ static bool strips_emit(Space *space, Group *group, const int *genes, Sketch *sk
 static void make_member(Space *space, Group *group, const Stage *stage, int number, Member *member) {
     const Stage *value = space->apart[program_stage_index(space->program, stage)];
     int whole = stage_lanes(space, stage);
-    *member = (Member){.stage = stage, .place_gene = -1};
+    *member = (Member){.stage = stage, .value = value, .place_gene = -1};
     member->vector = vector_axis(stage, whole);
     member->row = row_axis(stage, member->vector);
-    member->tests = tests_ends(stage, stage->axes[member->vector]);
+    member->tests = tests_ends(value, value->axes[member->vector]);
     member->lanes = 1;
     const Var *axis = value->axes[member->vector];
     int lanes = stage_lanes_along(space->target, value, axis, whole);

@@ -41,6 +41,20 @@ is "$(structure "$(printf "$mean" '/ 3')")" \
     "$(structure "$(printf "$mean" '* 0.25')")" \
     "a quotient by a constant is as cheap as a product"
 
+# Steps that read neighbours are computed in strips; a name for what one stage alone reads, each element once, changes
+# nothing.
+around() {
+    printf '(%s(y - 1, x) else edge) + (%s(y + 1, x) else edge) + (%s(y, x - 1) else edge) + (%s(y, x + 1) else edge)' \
+        "$1" "$1" "$1" "$1"
+}
+range='where y in 0:H, x in 0:W'
+step() { echo "$2(y, x) = 0.25 * ($(around "$1")) $range"; }
+named() { echo "s$2(y, x) = $(around "$1") $range $2(y, x) = 0.25 * s$2(y, x) $range"; }
+strips() { structure "$1" | grep -v inline | sed 's/g[0-9]_//g'; }
+whole=$(strips "$(step I b) $(step b c) $(step c O)")
+like "$whole" 'store_at\(b, ' "steps are computed in strips"
+is "$(strips "$(named I b) $(named b c) $(named c O)")" "$whole" "also where the sum of neighbours has a name"
+
 # Each element of the first stage is read once: rows that one stage reads are no more expensive than in two.
 # pool STATEMENTS: the primitives without the sizes of tiles
 pool() {
