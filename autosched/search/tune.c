@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUILDS_AHEAD = 2, EMPTY_ROUNDS = 3, ATTEMPTS = 2 };
+enum { BUILDS_AHEAD = 2, EMPTY_ROUNDS = 3, EMPTY_POINTS = 48, ATTEMPTS = 2 };
 static const size_t held_bytes = (size_t)256 << 20; /* of objects built but not measured; one alone may exceed it */
 static const double batch_part = 0.25;              /* of the time left: what is built but not measured is lost */
 static const double race_part = 0.12;               /* of the time budget, kept for the race */
@@ -300,20 +300,32 @@ static int batch_size(const Tuner *tuner) {
     return size;
 }
 
+/* What was proposed since the last trial: several points may give one schedule, so that some that are known say nothing
+ * of the others. */
+typedef struct Fruitless {
+    int points, none; /* none: rounds without a point */
+} Fruitless;
+
+static bool is_over(const Fruitless *fruitless) {
+    return fruitless->points >= EMPTY_POINTS || fruitless->none >= EMPTY_ROUNDS;
+}
+
 static void run_rounds(Tuner *tuner) {
-    int most = (int)tuner->search->settings[SEARCH_BATCH], empty = 0;
+    int most = (int)tuner->search->settings[SEARCH_BATCH];
     int **points = ARENA_ARRAY(tuner->arena, int *, most);
     Trial **trials = ARENA_ARRAY(tuner->arena, Trial *, most);
-    while (tuner->result->trials < tuner->trial_limit && !tuner_halted(tuner) && empty < EMPTY_ROUNDS) {
-        int wanted = batch_size(tuner);
-        search_learn(tuner->search);
+    Fruitless fruitless = {0};
+    while (tuner->result->trials < tuner->trial_limit && !tuner_halted(tuner) && !is_over(&fruitless)) {
+        int wanted = batch_size(tuner), before = tuner->result->trials;
+        if (!fruitless.points)
+            search_learn(tuner->search);
         int count = search_propose(tuner->search, wanted, points);
-        int before = tuner->result->trials;
         tuner_run(tuner, trials, make_trials(tuner, points, count, trials));
-        empty = tuner->result->trials == before ? empty + 1 : 0;
+        fruitless = tuner->result->trials == before ? (Fruitless){fruitless.points + count, fruitless.none + !count}
+                                                    : (Fruitless){0};
     }
-    tuner->complete |= empty == EMPTY_ROUNDS && !tuner_halted(tuner);
-    tuner->exhausted |= empty == EMPTY_ROUNDS;
+    tuner->complete |= is_over(&fruitless) && !tuner_halted(tuner);
+    tuner->exhausted |= is_over(&fruitless);
 }
 
 /* --- beginning and end --- */
