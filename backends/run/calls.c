@@ -162,15 +162,33 @@ bool calls_go_on(const Calls *calls) {
     return calls->times.count < FEWEST || !is_enough(calls);
 }
 
-/* Whether calls that nothing examines are often disturbed. */
-static bool is_busy(const Calls *calls) {
-    int plain = 0, disturbed = 0;
+/* Of the calls that nothing examines. */
+typedef struct Plain {
+    int count, disturbed, asleep; /* asleep: of the disturbed ones, without any switch */
+} Plain;
+
+static Plain plain_calls(const Calls *calls) {
+    Plain plain = {0};
     for (int i = 0; i < calls->seen.count; i++) {
         const CallSeen *seen = &calls->seen.items[i];
-        plain += !seen->examined;
-        disturbed += !seen->examined && !is_still(seen, calls->limits.threads);
+        bool disturbed = !seen->examined && !is_still(seen, calls->limits.threads);
+        plain.count += !seen->examined;
+        plain.disturbed += disturbed;
+        plain.asleep += disturbed && seen->all_switches == 0 && seen->all_waits > 0;
     }
-    return disturbed >= MOST_DISTURBED && disturbed * DISTURBED_PART > plain;
+    return plain;
+}
+
+/* Whether they are often disturbed. */
+static bool is_busy(const Calls *calls) {
+    Plain plain = plain_calls(calls);
+    return plain.disturbed >= MOST_DISTURBED && plain.disturbed * DISTURBED_PART > plain.count;
+}
+
+/* Whether threads wait for each other asleep, as OMP_WAIT_POLICY=passive has it: that they begin together tells nothing. */
+static bool waits_asleep(const Calls *calls) {
+    Plain plain = plain_calls(calls);
+    return plain.asleep >= MOST_DISTURBED && 2 * plain.asleep > plain.disturbed;
 }
 
 static bool is_short(const Calls *calls) {
@@ -179,7 +197,8 @@ static bool is_short(const Calls *calls) {
 }
 
 bool calls_need_gathering(const Calls *calls) {
-    return calls->limits.threads > 1 && !calls->limits.hasty && is_busy(calls) && is_short(calls);
+    return calls->limits.threads > 1 && !calls->limits.hasty && is_busy(calls) && is_short(calls) &&
+           !waits_asleep(calls);
 }
 
 /* Calls that begin together are not examined until it is clear that few of them end together. */

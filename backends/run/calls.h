@@ -21,7 +21,7 @@ typedef struct Reading {
 typedef struct CallSeen {
     Reading caller;       /* the thread that calls */
     double all_processor; /* of all threads */
-    int64_t all_switches;
+    int64_t all_switches, all_waits;
     bool examined;         /* the following are known */
     double path;           /* processor time from begin to end, by the slowest thread of each loop */
     int64_t path_switches; /* of the processor meanwhile */

@@ -248,6 +248,7 @@ CallSeen watch_call(const WatchedCall *call, int64_t count, bool examine, int *s
     getrusage(RUSAGE_SELF, &after);
     seen.all_processor = team_seconds() - processor;
     seen.all_switches = after.ru_nivcsw - before.ru_nivcsw;
+    seen.all_waits = after.ru_nvcsw - before.ru_nvcsw;
     seen.caller.wall = wall;
     end_watch(&seen);
     return seen;

@@ -171,6 +171,13 @@ static void test_gathering(Arena *arena) {
     calls.limits.about = 90 * microsecond;
     calls.limits.hasty = true;
     ok(!calls_need_gathering(&calls) && calls_need_examining(&calls), "and those that nobody waits for");
+    calls = calls_for(arena, 2, 0);
+    calls.limits.about = 90 * microsecond;
+    CallSeen asleep = gang_call(100 * microsecond, 140 * microsecond, false);
+    asleep.all_waits = 1;
+    for (int i = 0; i < 2; i++)
+        calls_add(&calls, asleep, 1);
+    ok(!calls_need_gathering(&calls) && calls_need_examining(&calls), "and those whose threads wait asleep");
 }
 
 /* A thread that worked while the other had no processor did so before or after the call. */
