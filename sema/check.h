@@ -429,8 +429,12 @@ CallFrame *enter_chosen(CallFrame *callee, const AstExpr *call, Actual *actuals,
 void add_alternatives(Checker *checker, Definition *definition, const Bounds *bounds, bool defines, Unit *unit,
                       const Algorithms *algorithms);
 
+/* Adds a program of the same operations in other stages, which no def asks for. */
+void add_automatic(Arena *arena, Unit *unit, Program *program, const char *name);
 /* Adds the unit's program with temporaries for what it computes again, if there is such (temporaries.c). */
 void add_temporaries(Arena *arena, Unit *unit);
+/* Adds the unit's program with one reduction for reductions of reductions, if there are such (joined.c). */
+void add_joined(Arena *arena, Unit *unit);
 
 /* Whether some def that may be used implements this one. */
 bool is_implemented(Checker *checker, const Definition *definition);

@@ -492,3 +492,15 @@ void add_alternatives(Checker *checker, Definition *definition, const Bounds *bo
             add_alternative(checker, definition, bounds, defines, unit, chosen, count);
     }
 }
+
+void add_automatic(Arena *arena, Unit *unit, Program *program, const char *name) {
+    program->meaning = unit->program;
+    program->algorithm_count = 1;
+    program->algorithms = ARENA_NEW(arena, struct Algorithm);
+    *program->algorithms = (struct Algorithm){.place = "", .name = name, .automatic = true};
+    Program **alternatives = ARENA_ARRAY(arena, Program *, unit->alternative_count + 1);
+    for (int i = 0; i < unit->alternative_count; i++)
+        alternatives[i] = unit->alternatives[i];
+    alternatives[unit->alternative_count++] = program;
+    unit->alternatives = alternatives;
+}

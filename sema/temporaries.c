@@ -329,15 +329,6 @@ static Program *program_with_temporaries(Arena *arena, const Program *from) {
 
 void add_temporaries(Arena *arena, Unit *unit) {
     Program *program = unit->program->scan_count ? NULL : program_with_temporaries(arena, unit->program);
-    if (!program)
-        return;
-    program->meaning = unit->program;
-    program->algorithm_count = 1;
-    program->algorithms = ARENA_NEW(arena, struct Algorithm);
-    *program->algorithms = (struct Algorithm){.place = "", .name = "temporaries", .automatic = true};
-    Program **alternatives = ARENA_ARRAY(arena, Program *, unit->alternative_count + 1);
-    for (int i = 0; i < unit->alternative_count; i++)
-        alternatives[i] = unit->alternatives[i];
-    alternatives[unit->alternative_count++] = program;
-    unit->alternatives = alternatives;
+    if (program)
+        add_automatic(arena, unit, program, "temporaries");
 }

@@ -54,7 +54,7 @@ static void read_header(Arena *arena, const char *text, Checked *c) {
     c->level = atoi(header_value(arena, text, "level=", "0"));
     c->strict = atoi(header_value(arena, text, "strict=", "0"));
     c->complete = atoi(header_value(arena, text, "complete=", "0"));
-    c->named = atoi(header_value(arena, text, "temporaries=", "0"));
+    c->named = atoi(header_value(arena, text, "automatic=", "0"));
     c->explain = atoi(header_value(arena, text, "explain=", "0"));
     c->target = find_target(arena, header_value(arena, text, "target=", "x86-64-v4"), c->threads);
 }
@@ -124,7 +124,8 @@ static void check_module(Arena *arena, Checked *c, Sources *sources, Diagnostics
         return;
     Unit *unit = &module->units.items[0];
     c->named = c->named && unit->alternative_count;
-    c->program = version_of(arena, whole, c->text, c->named ? unit->alternatives[0] : unit->program);
+    c->program = version_of(arena, whole, c->text, c->named ? unit->alternatives[c->data % (uint64_t)unit->alternative_count]
+                                                       : unit->program);
     c->schedule = unit->schedule_count ? unit->schedules[0] : NULL;
     if (!read_sizes(whole, c))
         c->program = NULL;

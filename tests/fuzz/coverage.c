@@ -133,7 +133,7 @@ void counters_print(const Counters *c, double cpu_seconds, FILE *stream) {
     print_features(c, stream);
     fprintf(stream,
             "%lld cases: %lld compared, %lld under schedules that are refused, %lld too large, %lld too long, "
-            "%lld with a bad status, %lld completed, %lld with temporaries, %lld compiled (-O0 %lld, -O1 %lld, -O2 %lld, schedules %lld)\n",
+            "%lld with a bad status, %lld completed, %lld by algorithms, %lld compiled (-O0 %lld, -O1 %lld, -O2 %lld, schedules %lld)\n",
             (long long)c->cases, (long long)c->run, (long long)c->refused, (long long)c->too_large,
             (long long)c->too_long, (long long)c->bad_status, (long long)c->completed, (long long)c->named, (long long)c->objects,
             (long long)c->levels[0], (long long)c->levels[1], (long long)c->levels[2], (long long)c->levels[3]);

@@ -97,7 +97,7 @@ typedef struct Checked {
     uint64_t data;
     const Target *target;
     bool object, strict, explain, complete; /* complete: the schedule with what -O2 adds to it */
-    bool named;                             /* the algorithm `temporaries`, where there is one */
+    bool named;                             /* one of the algorithms that the compiler makes, where there is one */
     int threads, level;
 } Checked;
 /* false: refused, with the messages in *why. */

@@ -35,7 +35,7 @@ static const char *header(Arena *arena, const FuzzOptions *options, uint64_t num
              object ? "host" : target, 1 + (int)random_below(random, 2), level, (int)random_below(random, 100000));
     text_add(&text, "%s%s", random_below(random, 12) ? "" : " strict=1", random_below(random, 4) ? "" : " explain=1");
     text_add(&text, "%s", level == 3 && number % 4 == 1 ? " complete=1" : "");
-    text_add(&text, "%s", number % 3 == 2 ? " temporaries=1" : "");
+    text_add(&text, "%s", number % 3 == 2 ? " automatic=1" : "");
     text_add(&text, "%s%s", *symbolic ? " symbolic=" : "", symbolic);
     if (*symbolic && random_below(random, 3) == 0)
         text_add(&text, " %s=%c", random_below(random, 3) ? "bound" : "limited", *symbolic);

@@ -284,7 +284,7 @@ static const char *edit_line(Edit *edit, const char *line) {
     static const char *const simple[][2] = {{"symbolic=", ""}, {"engine=", "kernel"}, {"threads=", "1"},
                                             {"strict=", "0"},  {"data=", "0"},        {"level=", "0"},
                                             {"level=", "1"},    {"complete=", "0"},
-                                            {"temporaries=", "0"}};
+                                            {"automatic=", "0"}};
     for (size_t i = 0; i < sizeof simple / sizeof *simple; i++)
         if (offer(edit))
             return replace_value(edit->arena, line, simple[i][0], simple[i][1]);
