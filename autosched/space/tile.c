@@ -20,7 +20,8 @@ enum {
     BLOCK_UNROLL_LIMIT = 4,
     CANDIDATE_LIMIT = 3,
     CASES_NODES = 64,
-    VERSIONS = 4 /* versions of a tile with run-time sizes: whole and cut short, packed and not */
+    PACKED_OPERANDS = 64, /* of a tile: one of more is little of what it reads */
+    VERSIONS = 4          /* versions of a tile with run-time sizes: whole and cut short, packed and not */
 };
 
 /* --- accesses --- */
@@ -399,9 +400,10 @@ static void make_structure(Space *space, Group *group, Tile *tile) {
     tile->inner_gene = add_choice(space, group, GENE_ORDER, root, "inner order", several ? 2 : 1);
     tile->parallel_gene = add_choice(space, group, GENE_PARALLEL, root, "parallel", parallel ? 3 : 1);
     tile->reduce_gene = add_choice(space, group, GENE_ORDER, root, "reduction order", orders);
+    bool packs = tile->reduction_count > 0 && tile->operands.count <= PACKED_OPERANDS;
     for (int i = 0; i < tile->operands.count; i++) {
         TileOperand *operand = &tile->operands.items[i];
-        bool packable = tile->reduction_count > 0 && operand->pack == -1 && operand_packable(operand->read);
+        bool packable = packs && operand->pack == -1 && operand_packable(operand->read);
         operand->pack = packable ? add_choice(space, group, GENE_PACK, root, operand->name, PACK_PLACES) : -1;
     }
 }

@@ -209,9 +209,13 @@ Relation *relation_add(NestState *state, StageState *stage, RelationKind kind, N
 StageState *state_producer(const NestState *state, const Tensor *tensor) {
     if (tensor->role == ROLE_INPUT || tensor->role == ROLE_CONSTANT || tensor->role == ROLE_INITIAL)
         return NULL;
-    for (int i = 0; i < state->stages.count; i++)
-        if (state->stages.items[i]->tensor == tensor || stage_writes(state->stages.items[i]->nest.stage, tensor))
-            return state->stages.items[i];
+    for (int i = 0; i < state->stages.count; i++) {
+        StageState *stage = state->stages.items[i];
+        const Stage *made = stage->nest.stage;
+        if (stage->tensor == tensor || made->components[0].tensor == tensor ||
+            (made->component_count > 1 && stage_writes(made, tensor)))
+            return stage;
+    }
     return NULL;
 }
 

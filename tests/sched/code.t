@@ -92,7 +92,8 @@ choices() {
         for s in $(seq 40); do
             p=x$((s - 1))
             echo "    x$s(i, j) = (a(i, j) > 0.5 ? ($p(i - 1, j) else 0) : ($p(i, j + 2) else a(i, j))) +"
-            echo "        (a(i, j) > 0.2 ? ($p(i + 1, j - 1) else edge) : ($p(i + 2, j) else a(i, j))) * ($p(i, j - 3) else wrap) $in"
+            echo "        (a(i, j) > 0.2 ? ($p(i + 1, j - 1) else edge) : ($p(i + 2, j) else a(i, j))) *"
+            echo "        ($p(i, j - 3) else wrap) $in"
         done
         echo "} export f${1:-}"
     } >file.tensor
@@ -127,6 +128,20 @@ ok "the sizes of their buffers are not made of each other" [ "$(wc -c <file.ir)"
 unlike "$(grep allocate file.ir)" 'max' "each has the whole row"
 rows "(R=3, N=37)"
 runs "stages in rows compute the same" "$TENSORC" -O2 -run file.tensor --target=x86-64-v3
+
+# sum READS: one sum of many products.
+sum() {
+    terms=0.0
+    for r in $(seq "$1"); do
+        terms="$terms + (a(i + $((r % 5 - 2)), r_j + $((r / 5 - 2))) else wrap) * (b(r_j, i + $((r % 7))) else edge)"
+    done
+    echo "def f(float(N, M) a, float(M, N) b) -> (y) { y(i) +=! $terms where i in 0:N, r_j in 0:M }"
+    echo "export f(N=900, M=700)"
+}
+sum 5 >file.tensor
+like "$("$TENSORC" -O2 --emit-schedule=- -c file.tensor --target=x86-64-v4 -o file.o)" cache_read "a sum of few reads may pack"
+sum 80 >file.tensor
+unlike "$("$TENSORC" -O2 --emit-schedule=- -c file.tensor --target=x86-64-v4 -o file.o)" cache_read "one of many packs none"
 
 # products NUMBER [SIZES]: nests that differ in nothing but their tensors.
 products() {
