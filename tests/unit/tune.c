@@ -10,6 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Of tests/unit/schedules.h, whose random numbers are others. */
+Program *program_of_text(Arena *arena, const char *text, const struct Binding *bindings, int count);
+
 static char *folder;
 
 static Target wide_target(void) {
@@ -523,6 +526,27 @@ static void test_exhausted(Arena *arena, const Target *target) {
     simulated_close(&simulated);
 }
 
+static const char three_steps[] =
+    "def steps(float(64, 64) a) -> (d) {\n"
+    "b(i, j) = (a(i, j) + a(i - 1, j) + a(i + 1, j)) * 0.25 where i in 1:63, j in 0:64\n"
+    "c(i, j) = (b(i, j) + b(i - 1, j) + b(i + 1, j)) * 0.25 where i in 2:62, j in 0:64\n"
+    "d(i, j) = (c(i, j) + c(i - 1, j) + c(i + 1, j)) * 0.25 where i in 3:61, j in 0:64 }";
+
+/* Several points give one schedule. A search that is asked for one trial at a time comes upon those that are known. */
+static void test_small_steps(Arena *arena, const Program *program, const Target *target) {
+    enum { STEPS = 160 };
+    TuneOptions options = options_for(STEPS);
+    options.search = "anneal";
+    Simulated simulated;
+    simulated_open(&simulated, arena, program, target);
+    Tuner *tuner = tuner_new(arena, program, target, NULL, &simulated.toolchain, NULL, &options);
+    for (int step = 1; step <= STEPS; step++)
+        tuner_search(tuner, step, 0);
+    is_int(tuner_trials(tuner), STEPS, "a search in steps of one trial goes on");
+    tuner_close(tuner);
+    simulated_close(&simulated);
+}
+
 static void test_tables(Arena *arena, const Program *program, const Target *target) {
     for (int p = 0; search_policies[p].name; p++)
         for (int m = 0; cost_models[m].name; m++) {
@@ -719,6 +743,7 @@ int main(void) {
     test_poisoned(arena, program, &target);
     test_race_without_default(arena, program, &target);
     test_slower_race(arena, program, &target);
+    test_small_steps(arena, program_of_text(arena, three_steps, NULL, 0), &target);
     test_tables(arena, program_matmul(arena, TYPE_FLOAT, 256, 256, 256), &target);
     test_names(arena, &target);
     test_given_default(arena, program, &target);
