@@ -534,9 +534,9 @@ static const char three_steps[] =
 
 /* Several points give one schedule. A search that is asked for one trial at a time comes upon those that are known. */
 static void test_small_steps(Arena *arena, const Program *program, const Target *target) {
-    enum { STEPS = 160 };
+    enum { STEPS = 250 };
     TuneOptions options = options_for(STEPS);
-    options.search = "anneal";
+    options.search = "anneal:chains=48,steps=10";
     Simulated simulated;
     simulated_open(&simulated, arena, program, target);
     Tuner *tuner = tuner_new(arena, program, target, NULL, &simulated.toolchain, NULL, &options);
@@ -696,7 +696,7 @@ static void test_cold(Arena *arena, const Program *program, const Target *target
     is_int(count_by(arena, database, program, target, "default"), 1, "a search measures the default");
     simulated_close(&simulated);
     simulated_open(&simulated, arena, program, target);
-    options.search = "anneal:batch=4,chains=8,steps=4,cold";
+    options.search = "anneal:chains=48,steps=10";
     options.cost_model = "xgboost:cold";
     options.seed = 8;
     options.trials = 12;
