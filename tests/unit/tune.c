@@ -696,7 +696,7 @@ static void test_cold(Arena *arena, const Program *program, const Target *target
     is_int(count_by(arena, database, program, target, "default"), 1, "a search measures the default");
     simulated_close(&simulated);
     simulated_open(&simulated, arena, program, target);
-    options.search = "anneal:chains=48,steps=10";
+    options.search = "anneal:batch=4,chains=8,steps=4,cold";
     options.cost_model = "xgboost:cold";
     options.seed = 8;
     options.trials = 12;
