@@ -64,4 +64,15 @@ pool() {
 }
 stages='r(c, y, x) = max(I(c, 2*y, x), I(c, 2*y + 1, x))   O(c, y, x) = max(r(c, y, 2*x), r(c, y, 2*x + 1))'
 like "$(pool "$stages")" 'inline\(r\)' "a pool of two stages is computed as one"
+
+# Rows that are summed move into the last cache once, in narrow tiles of long strips too: these gain nothing.
+printf 'def f(float(H, W) I) -> (O) {
+    b(y, x) +=! I(y, x + r) where r in 0:3
+    O(y, x) = (b(y, x) + b(y + 1, x) + b(y + 2, x)) / 9
+}
+export f(H=1026, W=2050)\n' >"$work/b.tensor"
+sums=$("$TENSORC" -O2 --target=x86-64-v3 --threads=1 -c "$work/b.tensor" -o "$work/b.o" --db="$work/none.db" \
+    --emit-schedule=-)
+like "$sums" 'store_at\(b, ' "a blur of sums is computed in strips"
+unlike "$sums" 'store_at\(b, g[0-9]_tile\)' "which are as wide as the image"
 done_testing
