@@ -284,11 +284,34 @@ static int64_t standing_choice(const Group *group, const Sketch *sketch, int gen
     return named ? sketch->stands[hole] : choice;
 }
 
+static uint64_t sketch_hash(Space *space, Sketch *sketch) {
+    if (sketch->hash)
+        return sketch->hash;
+    Text text = {.arena = space->arena};
+    schedule_print_statements(&text, &sketch->schedule);
+    sketch->hash = 1;
+    for (size_t i = 0; i < text.length; i++)
+        sketch->hash = hash_mix(sketch->hash ^ (unsigned char)text.text[i]);
+    return sketch->hash;
+}
+
+/* Points of one sketch, with the same values of its holes, give one schedule, whatever else their genes say. */
+static uint64_t mix_sketch(Space *space, const Group *group, Sketch *sketch, const int *point, uint64_t hash) {
+    hash = hash_mix(hash ^ sketch_hash(space, sketch));
+    for (int h = 0; h < sketch->holes.count; h++) {
+        HoleSource source = sketch->holes.items[h];
+        hash = hash_mix(hash + (uint64_t)hole_value(group, source, point[group->first_gene + source.gene]));
+    }
+    return hash;
+}
+
 static uint64_t mix_group(Space *space, int number, const int *point, uint64_t hash) {
     Group *group = space->groups.items[number];
     if (group->apart && !group_is_used(space, group, point) && !group->skipped)
         return hash_mix(hash);
-    const Sketch *sketch = group_sketch(space, group, point + group->first_gene);
+    Sketch *sketch = group_sketch(space, group, point + group->first_gene);
+    if (!sketch->stands)
+        return mix_sketch(space, group, sketch, point, hash);
     for (int i = 0; i < group->genes.count; i++)
         hash = hash_mix(hash + 0x9e37u +
                         (uint64_t)(sketch->active[i]

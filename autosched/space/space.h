@@ -62,6 +62,7 @@ typedef struct Sketch {
     bool shorter;   /* its vectors have fewer lanes than registers, as some are fetched one by one */
     int registers;  /* the part of the register tile that the structure fixes, besides the genes: 1 or more */
     int64_t copies; /* copies of that tile, one after another, that the structure unrolls around it: 1 or more */
+    uint64_t hash;  /* of its statements; 0: not known */
     Text text;      /* statements that are not read yet */
     LIST(Prim) prims;
 } Sketch;

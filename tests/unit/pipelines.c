@@ -126,6 +126,39 @@ static void test_genes(Arena *arena, const Target *target) {
     }
 }
 
+static const char *text_of(Arena *arena, const Schedule *schedule) {
+    Text text = {.arena = arena};
+    if (schedule)
+        schedule_print_statements(&text, schedule);
+    return text.text ? text.text : "";
+}
+
+/* Points of one schedule have one hash, whatever else their genes say; others do not. */
+static void test_equal_points(Arena *arena, const Target *target) {
+    Target one = *target;
+    one.threads = 1; /* then parallel loops are no choice */
+    Space *space = space_of(arena, &cases[0], &one);
+    const Group *group = space->pipelines.items[0]->group;
+    Random random = {13};
+    int point[space->gene_count], other[space->gene_count], equal = 0, parallel = 0, wrong = 0;
+    for (int i = 0; i < POINTS; i++) {
+        point_random(space, &random, point);
+        point[group->first_gene] = 1;
+        memcpy(other, point, sizeof point);
+        int g = random_below(&random, group->genes.count);
+        const Gene *gene = &group->genes.items[g];
+        other[group->first_gene + g] = random_below(&random, gene->count);
+        if (point_hash(space, point) != point_hash(space, other) || !memcmp(point, other, sizeof point))
+            continue;
+        equal++;
+        parallel += gene->kind == GENE_PARALLEL;
+        wrong += strcmp(text_of(arena, point_schedule(arena, space, point)),
+                        text_of(arena, point_schedule(arena, space, other))) != 0;
+    }
+    ok(equal > 0 && wrong == 0, "%d points that differ have a schedule of another one", equal);
+    ok(parallel > 0, "on one thread so do %d that differ in a parallel loop", parallel);
+}
+
 /* A mutation changes what is computed: the choice itself, or a gene of the way that is chosen. */
 static void test_mutations(Arena *arena, const Target *target) {
     Space *space = space_of(arena, &cases[2], target);
@@ -162,6 +195,7 @@ int main(void) {
         if (cases[c].stages)
             test_points(arena, &cases[c], &target);
     test_genes(arena, &target);
+    test_equal_points(arena, &target);
     test_mutations(arena, &target);
     test_choice(arena, &target);
     arena_free(arena);
