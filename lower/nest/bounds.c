@@ -132,6 +132,15 @@ static bool is_computed_in(const StageState *stage, const StageState *outer) {
     return false;
 }
 
+/* Whether the producer is computed in a loop of the reader, or of a stage that it was made for and that stores it. Such
+ * a loop is around both, so the producer holds what the reader reads there, not what it reads of the whole window. */
+static bool shares_loops(const StageState *producer, const StageState *reader) {
+    for (; reader != NULL; reader = reader->owner)
+        if (is_computed_in(producer, reader))
+            return true;
+    return false;
+}
+
 /* A read that alone spans as much as the dimension asks for all of it: of a maximum with other spans, over sizes, that
  * would no longer be seen, and the maxima of a chain of stages would be made of each other. */
 static void widen_by(Forms *forms, Box *box, const Form *index, LoopOutside *outside, const StageState *producer,
@@ -151,11 +160,11 @@ static const Form *index_form(NestState *state, const StageState *stage, const E
                   : form_of_expr(&state->forms, (Expr *)index, find_seen_form, &seeing);
 }
 
-/* Widens a producer's box by a read: inside the reader by what one iteration reads, beside it by all that it ever
- * reads. */
+/* Widens a producer's box by a read: in loops that both share by what one iteration reads, beside the reader by all
+ * that it ever reads. */
 static void widen_producer(NestState *state, const StageState *stage, const NestRead *access) {
     StageState *producer = access->producer;
-    bool inside = is_computed_in(producer, stage);
+    bool inside = shares_loops(producer, stage);
     for (int d = 0; d < access->read->count; d++) {
         const Form *domain = domain_extent(state, producer, d);
         const Expr *place = unclamped(state, producer, d, access->read->args[d]);
