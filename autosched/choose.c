@@ -51,27 +51,37 @@ const Schedule *plan_named(Arena *arena, const Schedule *schedule, const char *s
 
 /* --- the default --- */
 
-StaticChoice *plan_known_choice(const Planner *planner, const Program *program, const Target *target) {
-    for (int i = 0; i < planner->choices.count; i++)
-        if (planner->choices.items[i].program == program && planner->choices.items[i].target == target)
-            return planner->choices.items[i].choice;
+static StaticChoice *known_choice(const Planner *planner, const Program *program, const Target *target, Effort effort) {
+    for (int i = 0; i < planner->choices.count; i++) {
+        const struct KnownChoice *known = &planner->choices.items[i];
+        if (known->program == program && known->target == target && known->effort == effort)
+            return known->choice;
+    }
     return NULL;
 }
 
-static const Schedule *model_schedule(Planner *planner, const Program *program, const Target *target) {
-    StaticChoice *choice = plan_known_choice(planner, program, target);
+StaticChoice *plan_known_choice(const Planner *planner, const Program *program, const Target *target) {
+    return known_choice(planner, program, target, EFFORT_MODEL);
+}
+
+static const Schedule *model_schedule(Planner *planner, const PlanFunction *function, int number, Effort effort) {
+    const Program *program = function->programs[number];
+    const Target *target = function->target;
+    StaticChoice *choice = known_choice(planner, program, target, effort);
     if (!choice) {
-        choice = static_choice(planner->arena, program, target, EFFORT_MODEL, planner->seed);
-        list_push(planner->arena, &planner->choices, ((struct KnownChoice){program, target, choice}));
+        const PlanFunction *other = function->unpacked;
+        const StaticChoice *from = other ? known_choice(planner, other->programs[number], target, effort) : NULL;
+        choice = static_choice_from(planner->arena, program, target, effort, planner->seed, from);
+        list_push(planner->arena, &planner->choices, ((struct KnownChoice){program, target, effort, choice}));
     }
     return choice->schedule;
 }
 
 static const Schedule *default_schedule(Planner *planner, const PlanFunction *function, int number, Effort effort) {
-    const Program *program = function->programs[number];
-    if (!function->user && effort == EFFORT_MODEL)
-        return model_schedule(planner, program, function->target);
-    return autosched_default(planner->arena, program, function->target, function->user, effort, planner->seed);
+    if (!function->user && effort >= EFFORT_MODEL)
+        return model_schedule(planner, function, number, effort);
+    return autosched_default(planner->arena, function->programs[number], function->target, function->user, effort,
+                             planner->seed);
 }
 
 /* The alternatives that are worth a close look. If there are many, a rough estimate picks the fastest: the number of

@@ -32,6 +32,9 @@ typedef struct PlanFunction {
     const Target *target;
     const Schedule *user; /* the block of the source; or NULL */
     const char *inputs;   /* for a search: names the arguments' contents; NULL: random */
+    /* The same function, whose const arguments are not packed, planned before: what was chosen for it holds for groups
+     * of stages that read none of them. Or NULL. */
+    const struct PlanFunction *unpacked;
     bool chosen_again;    /* once more after a search, with packed arguments: time is kept for that */
 } PlanFunction;
 
@@ -46,6 +49,7 @@ typedef struct Planner {
     LIST(struct KnownChoice {
         const Program *program;
         const Target *target;
+        Effort effort;
         StaticChoice *choice;
     })
     choices; /* of the static model */

@@ -218,13 +218,14 @@ static bool make_variants(Compilation *c, const Function *function, Kernel *kern
 
 /* Makes the functions for packed const arguments. They have algorithms and a schedule of their own, since packing costs
  * their calls nothing. */
-static void pack_arguments(Compilation *c, const Unit *unit, const Target *target, Kernel *kernel) {
+static void pack_arguments(Compilation *c, const Function *function, Kernel *kernel) {
     const Options *o = c->options;
-    const Unit *packed = o->mode == MODE_RUN ? NULL : packing_unit(c, unit);
+    const Target *target = function->target;
+    const Unit *packed = o->mode == MODE_RUN ? NULL : packing_unit(c, function->unit);
     if (!packed)
         return;
     double since = monotonic_seconds();
-    const Schedule *user = user_schedule(packed, target), *schedule = packing_schedule(c, &packed, target);
+    const Schedule *user = user_schedule(packed, target), *schedule = packing_schedule(c, &packed, function);
     ExpandOptions options = {.strict = o->strict, .unchecked_gather = o->unchecked_gather};
     Nest *nest = nest_build(c->arena, packed->program, schedule, NULL, target, NULL);
     add_packing(kernel, nest, &options);
@@ -245,7 +246,7 @@ static bool make_kernels(Compilation *c, const Target *target, Scheduled *schedu
         const Function *function = kernels[i] ? function_of(c, unit, target) : NULL;
         if (!function || !make_variants(c, function, kernels[i]))
             return false;
-        pack_arguments(c, function->unit, target, kernels[i]);
+        pack_arguments(c, function, kernels[i]);
     }
     return !diag_error_count(c->diagnostics);
 }

@@ -77,9 +77,11 @@ bool choose_schedule(Compilation *c, const Unit *unit, const Target *target, Sch
 
 /* --- packed arguments --- */
 
-const Schedule *packing_schedule(Compilation *c, const Unit **unit, const Target *target) {
+const Schedule *packing_schedule(Compilation *c, const Unit **unit, const Function *function) {
     const Unit *all = *unit;
+    const Target *target = function->target;
     PlanFunction asked = asked_of(c, all, target);
+    asked.unpacked = &function->asked;
     if (plan_is_exact(&c->planner, &asked))
         return nest_build(c->arena, all->program, asked.user, NULL, target, NULL) ? asked.user : NULL;
     Plan plan = plan_default(&c->planner, &asked);

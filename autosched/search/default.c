@@ -257,27 +257,28 @@ static bool is_refused(const Group *group, bool before) {
 }
 
 /* Each smaller tile is legal by itself; where they are not together, all stay as they were. */
-static void fit_together(Arena *arena, Space *space, int *point, bool *smaller) {
+static void fit_together(Arena *arena, Space *space, int *point, Fit *fit) {
     size_t bytes = sizeof *point * (size_t)space->gene_count;
-    int *before = ARENA_ARRAY(arena, int, space->gene_count + 1);
+    int *before = ARENA_ARRAY(arena, int, space->gene_count + 1), groups = space->groups.count;
+    bool *smaller = ARENA_ARRAY(arena, bool, groups + 1);
     memcpy(before, point, bytes);
-    if (!fit_code(space, point, smaller) || together_legal(space, point))
+    memcpy(smaller, fit->smaller, sizeof *smaller * (size_t)groups);
+    if (!fit_code(space, point, fit) || together_legal(space, point))
         return;
     memcpy(point, before, bytes);
-    memset(smaller, 0, sizeof *smaller * (size_t)space->groups.count);
+    memcpy(fit->smaller, smaller, sizeof *smaller * (size_t)groups);
 }
 
-Schedule *space_combine(Arena *arena, Space *space, int *point, bool fit) {
+Schedule *space_combine(Arena *arena, Space *space, int *point, Fit *fit) {
     int groups = space->groups.count;
-    bool *before = ARENA_ARRAY(arena, bool, groups + 1), *smaller = ARENA_ARRAY(arena, bool, groups + 1);
-    bool *shorter = ARENA_ARRAY(arena, bool, groups + 1);
+    bool *before = ARENA_ARRAY(arena, bool, groups + 1), *shorter = ARENA_ARRAY(arena, bool, groups + 1);
     for (int g = 0; g < groups; g++)
         before[g] = space->groups.items[g]->skipped;
     add_legal(space, point, 0, groups, before);
     if (!together_legal(space, point))
         return NULL;
     if (fit)
-        fit_together(arena, space, point, smaller);
+        fit_together(arena, space, point, fit);
     Schedule *schedule = point_schedule(arena, space, point);
     for (int g = 0; g < groups; g++) {
         Group *group = space->groups.items[g];
@@ -285,7 +286,7 @@ Schedule *space_combine(Arena *arena, Space *space, int *point, bool fit) {
         shorter[g] = !group->skipped && group_sketch(space, group, point + group->first_gene)->shorter;
     }
     schedule->refused = names_of(arena, space, before);
-    schedule->smaller = names_of(arena, space, smaller);
+    schedule->smaller = fit ? names_of(arena, space, fit->smaller) : NULL;
     schedule->shorter = names_of(arena, space, shorter);
     schedule->ruled = point_rules(arena, space, point);
     schedule->misfits = space->misfits.text ? arena_strdup(arena, space->misfits.text) : NULL;
@@ -369,17 +370,36 @@ static void choose_pipelines(Space *space, int *point) {
     arena_free(scratch);
 }
 
-static void choose_point(Space *space, Effort effort, uint64_t seed, int *point) {
+/* Takes what was chosen for the same group of another space. False: there is none. */
+static bool take_choice(Space *space, int number, const StaticChoice *from, int *point, Fit *fit, Random *random) {
+    int same = group_in(from->space, space, number);
+    if (same < 0)
+        return false;
+    Group *group = space->groups.items[number];
+    const Group *own = from->space->groups.items[same];
+    memcpy(point + group->first_gene, from->chosen + own->first_gene, sizeof *point * (size_t)group->genes.count);
+    group->hopeless = own->hopeless;
+    group->skipped = from->plain[same];
+    fit->smaller[number] = from->smaller[same];
+    fit->fresh--;
+    *random = from->drawn[same];
+    return true;
+}
+
+static void choose_point(Space *space, Effort effort, uint64_t seed, const StaticChoice *from, int *point, Fit *fit,
+                         Random *drawn) {
     Random random = {seed};
     static const int points[] = {0, 0, ROUGH_POINTS, MODEL_POINTS, MODEL_POINTS_MORE};
     int budgets[space->groups.count + 1];
     share_points(space, points[effort], effort == EFFORT_ROUGH ? ROUGH_GROUP_POINTS : GROUP_POINTS, budgets);
     point_start(space, point);
-    for (int g = 0; g < space->groups.count; g++)
-        if (effort >= EFFORT_ROUGH)
-            choose_group(space, g, budgets[g] / parts_of_budget(space, g), &random, point);
-        else
+    for (int g = 0; g < space->groups.count; g++) {
+        if (effort < EFFORT_ROUGH)
             fix_group(space, g, &random, point);
+        else if (!from || !take_choice(space, g, from, point, fit, &random))
+            choose_group(space, g, budgets[g] / parts_of_budget(space, g), &random, point);
+        drawn[g] = random;
+    }
     if (effort >= EFFORT_ROUGH)
         choose_pipelines(space, point);
 }
@@ -390,13 +410,18 @@ static bool group_is_in_order(const Space *space, const Group *group, const int 
     return !group->skipped || replaced || (group->fused && !point[group->first_gene]);
 }
 
-StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t seed) {
-    int *point = ARENA_ARRAY(arena, int, space->gene_count + 1);
-    choose_point(space, effort, seed, point);
+StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t seed, const StaticChoice *from) {
+    int groups = space->groups.count, *point = ARENA_ARRAY(arena, int, space->gene_count + 1);
+    bool *plain = ARENA_ARRAY(arena, bool, groups + 1);
+    Random *drawn = ARENA_ARRAY(arena, Random, groups + 1);
+    Fit fit = {ARENA_ARRAY(arena, bool, groups + 1), groups};
+    choose_point(space, effort, seed, from, point, &fit, drawn);
+    for (int g = 0; g < groups; g++)
+        plain[g] = space->groups.items[g]->skipped;
     bool possible = !space->user || !space->groups.items[0]->hopeless;
-    Schedule *schedule = possible ? space_combine(arena, space, point, effort != EFFORT_ROUGH) : NULL;
+    Schedule *schedule = possible ? space_combine(arena, space, point, effort != EFFORT_ROUGH ? &fit : NULL) : NULL;
     bool exact = schedule != NULL;
-    for (int g = 0; g < space->groups.count; g++) {
+    for (int g = 0; g < groups; g++) {
         exact &= group_is_in_order(space, space->groups.items[g], point);
         space->groups.items[g]->skipped = space->groups.items[g]->hopeless;
     }
@@ -405,7 +430,7 @@ StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t s
         *schedule = (Schedule){.subject = space->program->name, .target = space->target->family->name};
     }
     StaticChoice *choice = ARENA_NEW(arena, StaticChoice);
-    *choice = (StaticChoice){space, schedule, exact ? point : NULL};
+    *choice = (StaticChoice){space, schedule, exact ? point : NULL, point, plain, fit.smaller, drawn};
     return choice;
 }
 
@@ -443,12 +468,17 @@ Schedule *autosched_default(Arena *arena, const Program *program, const Target *
     if (!user && effort == EFFORT_IDENTITY)
         return schedule_copy(arena, &identity);
     if (!user || effort >= EFFORT_MODEL)
-        return space_choice(arena, space_new(arena, program, target, user), effort, seed)->schedule;
+        return space_choice(arena, space_new(arena, program, target, user), effort, seed, NULL)->schedule;
     if (schedule_hole_count(user) == 0)
         return schedule_copy(arena, user);
-    return space_choice(arena, space_of_holes(arena, program, target, user), effort, seed)->schedule;
+    return space_choice(arena, space_of_holes(arena, program, target, user), effort, seed, NULL)->schedule;
 }
 
 StaticChoice *static_choice(Arena *arena, const Program *program, const Target *target, Effort effort, uint64_t seed) {
-    return space_choice(arena, space_new(arena, program, target, NULL), effort, seed);
+    return static_choice_from(arena, program, target, effort, seed, NULL);
+}
+
+StaticChoice *static_choice_from(Arena *arena, const Program *program, const Target *target, Effort effort,
+                                 uint64_t seed, const StaticChoice *from) {
+    return space_choice(arena, space_new(arena, program, target, NULL), effort, seed, from);
 }

@@ -5,7 +5,8 @@
  * too many to foresee. So the chosen point is lowered as a whole and what each group became is counted. Where all
  * together is too much, the groups with more than their share are made smaller. The share is such that what the others
  * leave of theirs is shared again: no group pays for a cheaper one. What a call works on for long is worth longer code.
- * A function of a few nests is left as it is: each has limits of its own.
+ * A function of a few nests is left as it is: each has limits of its own. So is one that differs in a few nests from
+ * another one whose code was made to fit.
  */
 #include "autosched/search/policies.h"
 #include "lower/kernel/kernel.h"
@@ -97,16 +98,16 @@ static int64_t shrink_groups(Space *space, const int64_t *code, int *point, bool
     return saved;
 }
 
-bool fit_code(Space *space, int *point, bool *smaller) {
+bool fit_code(Space *space, int *point, Fit *fit) {
     int count = space->groups.count;
     bool any = false;
-    for (int round = 0; round < ROUNDS && count > FEW_GROUPS && !space->user; round++) {
+    for (int round = 0; round < ROUNDS && fit->fresh > FEW_GROUPS && !space->user; round++) {
         int64_t code[count], all = 0;
         if (!count_code(space, point, code))
             break;
         for (int g = 0; g < count; g++)
             all += code[g];
-        int64_t saved = shrink_groups(space, code, point, smaller);
+        int64_t saved = shrink_groups(space, code, point, fit->smaller);
         any |= saved > 0;
         if (saved <= all / WORTH_COUNTING)
             break;

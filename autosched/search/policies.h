@@ -12,14 +12,20 @@
 /* Seconds by the static model; HUGE_VAL where the point is refused. only: the group whose statements are used; -1:
  * all. */
 double point_estimate(Arena *scratch, Space *space, const int *point, int only);
+/* How the code of groups fits: those that another choice has made fit stay as they are where there are few others. */
+typedef struct Fit {
+    bool *smaller; /* of each group: its tiles were made smaller, as all together would be too much code */
+    int fresh;     /* groups that were not made to fit before */
+} Fit;
 /* The schedule of all groups at a point, or of as many as are legal together; the others stay plain, and the schedule
- * names them. fit: tiles are made smaller where they are too much code. NULL: plain loops are not legal either. */
-Schedule *space_combine(Arena *arena, Space *space, int *point, bool fit);
-/* The schedule of -O1, -O2 or -O3. */
-StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t seed);
+ * names them. fit: tiles are made smaller where they are too much code; NULL: they are not. NULL: plain loops are not
+ * legal either. */
+Schedule *space_combine(Arena *arena, Space *space, int *point, Fit *fit);
+/* The schedule of -O1, -O2 or -O3. from: a choice that holds for groups that are the same in its space; or NULL. */
+StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t seed, const StaticChoice *from);
 
 /* Makes the tiles of groups smaller where a function would be too much code (fit.c): says of which, and whether any. */
-bool fit_code(Space *space, int *point, bool *smaller);
+bool fit_code(Space *space, int *point, Fit *fit);
 /* What of a limit each may have, where those with less leave theirs to the others. */
 int64_t fair_share(const int64_t *amounts, int count, int64_t limit);
 

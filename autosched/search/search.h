@@ -66,8 +66,15 @@ typedef struct StaticChoice {
     Space *space;
     Schedule *schedule;
     const int *point; /* the point of exactly this schedule; NULL: there is none, a group keeps its plain loops */
+    /* What was chosen for each group, also where the schedule cannot have all of it. */
+    const int *chosen;
+    const bool *plain, *smaller; /* keeps its loops; has smaller tiles, as all together would be too much code */
+    const Random *drawn;         /* the stream behind it */
 } StaticChoice;
 StaticChoice *static_choice(Arena *arena, const Program *program, const Target *target, Effort effort, uint64_t seed);
+/* Groups that are the same in the space of another choice have that one's choices. from: NULL: there is no other. */
+StaticChoice *static_choice_from(Arena *arena, const Program *program, const Target *target, Effort effort,
+                                 uint64_t seed, const StaticChoice *from);
 /* The static model's seconds of the program under a schedule; HUGE_VAL if the schedule is not legal. */
 double estimated_seconds(Arena *arena, const Program *program, const Schedule *schedule, const Target *target);
 /* The best recorded schedules of the program's tasks put together; all: each has a record, else the others get the

@@ -347,7 +347,7 @@ void tuner_find_default(Tuner *tuner) {
         return;
     const StaticChoice *choice = tuner->options->standard;
     if (!choice)
-        choice = space_choice(tuner->arena, tuner->space, EFFORT_MODEL, tuner->options->seed);
+        choice = space_choice(tuner->arena, tuner->space, EFFORT_MODEL, tuner->options->seed, NULL);
     tuner->standard = trial_new(tuner, choice->schedule, choice->point);
     for (int t = 0; tuner->standard && t < tuner->trials.count; t++)
         if (strcmp(tuner->trials.items[t]->text, tuner->standard->text) == 0 &&

@@ -157,7 +157,8 @@ enum { HOISTING_LIMIT = 32768 };
 static const char inline_pipeline[] = "always-inline,globaldce";
 
 /* Nests that differ in nothing but their tensors, as those that pack arguments often do, become one function: their
- * tensors are its arguments. With source lines each keeps its own. */
+ * tensors are its arguments. Some are the same only once they are folded, as those of a function and of the one that
+ * takes packed arguments, which number their values in another order. With source lines each keeps its own. */
 static const char sharing_pipeline[] = "mergefunc";
 
 static bool run_passes(Emission *emission, const char *pipeline) {
@@ -187,10 +188,13 @@ static bool may_hoist(LLVMModuleRef module) {
     return true;
 }
 
+static bool share(Emission *emission) {
+    return emission->code.options->debug || run_passes(emission, sharing_pipeline);
+}
+
 static bool optimize(Emission *emission) {
-    return (!emission->code.inlines || run_passes(emission, inline_pipeline)) &&
-           (emission->code.options->debug || run_passes(emission, sharing_pipeline)) &&
-           run_passes(emission, folding_pipeline) &&
+    return (!emission->code.inlines || run_passes(emission, inline_pipeline)) && share(emission) &&
+           run_passes(emission, folding_pipeline) && share(emission) &&
            (!may_hoist(emission->code.module) || run_passes(emission, hoisting_pipeline));
 }
 

@@ -182,4 +182,31 @@ for type in uint8 half float; do
         runs "12 sums of $type run for $target" "$TENSORC" -O2 -run file.tensor --target=$target
     done
 done
+# packed: sums of neighbours, each with a nest, of which the last one alone is multiplied by a const argument.
+packed() {
+    {
+        echo "def f(float(N, M) x0, const float(M, M) w) -> (y$(for s in $(seq 20); do printf ', x%s' "$s"; done)) {"
+        for s in $(seq 20); do
+            p=x$((s - 1))
+            echo "    x$s(i, j) +=! ($p(i + r - 1, j) else 0) * ($p(i, j - 1) else 0) + ($p(i, j + 2) else 0)"
+            echo "        where i in 0:N, j in 0:M, r in 0:$((s % 3 + 3))"
+        done
+        echo "    y(i, j) +=! x20(i, r_k) * w(r_k, j) }"
+        echo "export f"
+    } >file.tensor
+}
+# chosen FUNCTION: what its schedule says of the sums, without the names of its groups.
+chosen() {
+    sed -n "/schedule $1 /,/}/p" file.schedule | grep -v schedule | sed 's/^# *//; s/^ *//' |
+        grep -o '.*\bx[0-9].*' | grep -v '\by\b' | sed 's/g[0-9]*_//g'
+}
+packed
+for target in x86-64-v3 x86-64-v4; do
+    runs "a const argument, $target" "$TENSORC" -O2 -emit-llvm file.tensor --target=$target -o file.ll \
+        --emit-schedule=file.schedule
+    is "$(chosen f_packed)" "$(chosen f)" "stages that do not read it have one schedule for $target"
+    count=$(grep -c 'define internal .*@f_packed.loop' file.ll)
+    ok "and one code: $count loops are those of packed arguments alone" [ "$count" -lt 3 ]
+done
+
 done_testing

@@ -1,0 +1,42 @@
+/* same.c - groups that are the same in the spaces of two programs, which differ in what is given with them alone: a
+ * const argument that is packed ahead of all calls is given, one that comes with each call is not.
+ *
+ * A group that reads nothing given, and whose genes have the same choices, has the same points in both.
+ */
+#include "autosched/space/groups.h"
+
+#include <string.h>
+
+/* Also by stages that are inlined. */
+static bool reads_given(Space *space, const Group *group) {
+    for (int s = 0; s < group->stage_count; s++)
+        EACH_STAGE_READ(read, inlined_stage(space, group->stages[s]))
+            if (tensor_is_given(space, read->tensor))
+                return true;
+    return false;
+}
+
+static bool gene_is_same(const Gene *a, const Gene *b) {
+    if (strcmp(a->name, b->name) || a->count != b->count || a->width != b->width || a->structural != b->structural)
+        return false;
+    size_t bytes = sizeof *a->values * (size_t)a->count * (size_t)a->width;
+    return a->structural || !bytes || !memcmp(a->values, b->values, bytes);
+}
+
+static bool group_is_same(const Group *a, const Group *b) {
+    if (!a->root || !b->root || strcmp(a->root->name, b->root->name) || !a->fused != !b->fused ||
+        !a->apart != !b->apart || a->genes.count != b->genes.count)
+        return false;
+    for (int i = 0; i < a->genes.count; i++)
+        if (!gene_is_same(&a->genes.items[i], &b->genes.items[i]))
+            return false;
+    return true;
+}
+
+int group_in(const Space *other, Space *space, int number) {
+    const Group *group = space->groups.items[number];
+    for (int g = 0; g < other->groups.count; g++)
+        if (group_is_same(group, other->groups.items[g]))
+            return reads_given(space, group) ? -1 : g;
+    return -1;
+}
