@@ -16,6 +16,7 @@
 
 enum { STRIP_MOST = 256, TILE_VECTORS = 64, ROWS_MOST = 4, VECTORS_MOST = 8, ASSUMED_EXTENT = 1024, START_ROWS = 16 };
 enum { CODE_LIMIT = 64 /* weight of all vectors of a register tile */ };
+enum { INSIDE_MOST = 4 /* values of other axes in a register tile */ };
 
 /* From the outside in; the order counts. */
 typedef enum Place { PLACE_ROOT, PLACE_STRIP, PLACE_TILE, PLACE_ROW, PLACE_REGISTERS, PLACE_INLINE, PLACE_COUNT } Place;
@@ -38,6 +39,7 @@ typedef struct Strips {
     int count; /* the last one is the root */
     Member *members;
     int strip_gene, tiled_gene, tile_gene, parallel_gene;
+    int inside_gene; /* 1: the root's axes besides rows and vectors are in its register tile; -1: they are not few */
     const char *strip, *tile; /* the root's loops over strips and tiles */
 } Strips;
 
@@ -68,6 +70,17 @@ static int row_axis(const Stage *stage, int vector) {
 
 static const char *loop_of(const Space *space, const Stage *stage, const Var *axis) {
     return arena_printf(space->arena, "%s.%s", stage->name, axis->name);
+}
+
+/* Values of the other axes together, if they are few; 1: they are not, or there are none. */
+static int64_t axes_inside(const Member *member) {
+    int64_t values = 1;
+    for (int a = 0; a < member->stage->axis_count; a++)
+        if (a != member->vector && a != member->row) {
+            int64_t extent = axis_extent(member->stage->axes[a]);
+            values = extent < 1 || values * extent > INSIDE_MOST ? INSIDE_MOST + 1 : values * extent;
+        }
+    return values <= INSIDE_MOST ? values : 1;
 }
 
 /* --- genes -------------------------------------------------------------------------------------------------------- */
@@ -206,11 +219,20 @@ static void write_reductions(const Writer *writer, const Member *member) {
                      loop_of(writer->space, member->stage, member->stage->reductions[r]));
 }
 
-static void write_other_axes(const Writer *writer, const Member *member) {
+/* Before each or after each stands a comma. */
+static void write_other_axes(const Writer *writer, const Member *member, bool before) {
     for (int a = 0; a < member->stage->axis_count; a++)
         if (a != member->vector && a != member->row)
-            sketch_write(writer->space, writer->sketch, "%s, ",
+            sketch_write(writer->space, writer->sketch, before ? ", %s" : "%s, ",
                          loop_of(writer->space, member->stage, member->stage->axes[a]));
+}
+
+/* Whether the other axes of a member, channels of an image say, are in its register tile: what is computed in registers
+ * for one of them serves all. */
+static bool has_axes_inside(const Writer *writer, const Member *member) {
+    const Strips *strips = writer->strips;
+    return member == &strips->members[strips->count - 1] && strips->inside_gene >= 0 &&
+           writer->genes[strips->inside_gene] == 1;
 }
 
 /* What is inside of the last loop over memory: vectorized, unrolled, its sums in registers. */
@@ -220,6 +242,8 @@ static void write_register_tile(const Writer *writer, const Member *member) {
     if (member->row >= 0)
         sketch_write(space, writer->sketch, ", %s", member->row_inner);
     write_reductions(writer, member);
+    if (has_axes_inside(writer, member))
+        write_other_axes(writer, member, true);
     sketch_write(space, writer->sketch, ")\n");
     if (member->stage->combine != COMBINE_NONE)
         sketch_write(space, writer->sketch, "%s = cache_write(%s, at=%s, scope=register)\n", member->sum,
@@ -229,11 +253,15 @@ static void write_register_tile(const Writer *writer, const Member *member) {
 /* The rest of a reorder(), from the member's loops over memory on, and its register tile. */
 static void write_inner_loops(const Writer *writer, const Member *member) {
     Space *space = writer->space;
-    write_other_axes(writer, member);
+    bool inside = has_axes_inside(writer, member);
+    if (!inside)
+        write_other_axes(writer, member, false);
     if (member->row >= 0)
         sketch_write(space, writer->sketch, "%s, ", member->row_outer);
     sketch_write(space, writer->sketch, "%s", member->outer);
     write_reductions(writer, member);
+    if (inside)
+        write_other_axes(writer, member, true);
     if (member->row >= 0)
         sketch_write(space, writer->sketch, ", %s", member->row_inner);
     sketch_write(space, writer->sketch, ", %s, %s)\n", member->inner, member->lane);
@@ -276,7 +304,7 @@ static void write_in_registers(const Writer *writer, const Member *member) {
                  loop_of(space, stage, stage->axes[member->vector]), member->lanes);
     for (int r = 0; r < stage->reduction_count; r++)
         sketch_write(space, sketch, "%s, ", loop_of(space, stage, stage->reductions[r]));
-    write_other_axes(writer, member);
+    write_other_axes(writer, member, false);
     if (member->row >= 0)
         sketch_write(space, sketch, "%s, ", loop_of(space, stage, stage->axes[member->row]));
     sketch_write(space, sketch, "%s, %s)\nvectorize(%s)\nunroll(%s", member->inner, member->lane, member->lane,
@@ -338,6 +366,8 @@ static bool strips_emit(Space *space, Group *group, const int *genes, Sketch *sk
     if (genes[CHOSEN_GENE] == 0)
         return true;
     find_places(strips, genes, places);
+    if (strips->inside_gene >= 0 && genes[strips->inside_gene] == 1)
+        sketch->copies = axes_inside(&strips->members[strips->count - 1]);
     for (int m = 0; m + 1 < strips->count; m++)
         if (places[m] == PLACE_INLINE)
             sketch_write(space, sketch, "inline(%s)\n", strips->members[m].stage->name);
@@ -399,6 +429,9 @@ void pipeline_group_new(Space *space, Group *group, const Pipeline *pipeline) {
     double work = group_work(group);
     strips->parallel_gene = add_choice(space, group, GENE_PARALLEL, arena_printf(arena, "%s parallel", name), 2,
                                        work < 0 || work >= space->target->machine->fork_operations);
+    bool inside = root->row >= 0 && root->stage->reduction_count == 0 && axes_inside(root) > 1;
+    strips->inside_gene =
+        inside ? add_choice(space, group, GENE_ORDER, arena_printf(arena, "%s axes inside", name), 2, 0) : -1;
     strips->strip = space_local_name(space, group, "strip");
     strips->tile = space_local_name(space, group, "tile");
 }

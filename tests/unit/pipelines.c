@@ -159,6 +159,31 @@ static void test_equal_points(Arena *arena, const Target *target) {
     ok(parallel > 0, "on one thread so do %d that differ in a parallel loop", parallel);
 }
 
+/* Few axes besides rows and vectors may be in the register tile. */
+static void test_axes_inside(Arena *arena, const Target *target) {
+    static const Case few = {"axes", "def f(float(3, 1080, 1920) I) -> (O) {\n"
+                                     "a(y, x) = I(0, y, x) + I(1, y, x)\n"
+                                     "b(y, x) = (a(y - 1, x) else edge) + a(y, x) + (a(y + 1, x) else edge)\n"
+                                     "O(c, y, x) = b(y, x) * I(c, y, x) }", 3};
+    static const Case many = {"axes", "def f(float(9, 1080, 1920) I) -> (O) {\n"
+                                      "a(y, x) = I(0, y, x) + I(1, y, x)\n"
+                                      "b(y, x) = (a(y - 1, x) else edge) + a(y, x) + (a(y + 1, x) else edge)\n"
+                                      "O(c, y, x) = b(y, x) * I(c, y, x) }", 3};
+    Space *space = space_of(arena, &few, target), *other = space_of(arena, &many, target);
+    const Group *group = space->pipelines.items[0]->group;
+    int point[space->gene_count], last = group->genes.count - 1;
+    is_int(other->pipelines.items[0]->group->genes.count, last, "nine channels are not few");
+    for (int inside = 0; inside <= 1; inside++) {
+        point_start(space, point);
+        point[group->first_gene] = 1;
+        point[group->first_gene + last] = inside;
+        const char *text = text_of(arena, point_schedule(arena, space, point));
+        const char *order = strstr(text, "reorder(");
+        bool before = order && strstr(order, "O.c") < strstr(order, "_O_ro");
+        ok(order && before == !inside, "three channels are %s the loops over memory", inside ? "inside of" : "outside of");
+    }
+}
+
 /* A mutation changes what is computed: the choice itself, or a gene of the way that is chosen. */
 static void test_mutations(Arena *arena, const Target *target) {
     Space *space = space_of(arena, &cases[2], target);
@@ -196,6 +221,7 @@ int main(void) {
             test_points(arena, &cases[c], &target);
     test_genes(arena, &target);
     test_equal_points(arena, &target);
+    test_axes_inside(arena, &target);
     test_mutations(arena, &target);
     test_choice(arena, &target);
     arena_free(arena);
