@@ -79,7 +79,8 @@ static bool take_wholes(Pool *pool) {
     bool any = false;
     for (int m = 0; m < pool->member_count; m++) {
         PoolMember *member = &pool->members[m];
-        if (!member->tasks || !tasks_all_dropped(member->tasks) || tasks_any_measured(member->tasks))
+        bool whole = !member->tasks || member->weights[member->whole] > 0;
+        if (whole || !tasks_all_dropped(member->tasks) || tasks_any_measured(member->tasks))
             continue;
         pool_take_whole(pool, member);
         any = true;

@@ -337,12 +337,13 @@ static Stmt *initialise(Build *b, const NestStage *stage, int depth, Expr *const
 }
 
 /* Whether all reduction loops of a stage that holds partial results are at their first iteration, where another one is
- * computed. Those that are not around that have one iteration. NULL: there are no others. */
+ * computed. Those that are not around that have one iteration: none is, where it is computed beside the stage. NULL:
+ * there are no others. */
 static Expr *first_iteration(Build *b, const NestStage *held, const NestStage *computed) {
     Expr *first = NULL;
-    while (computed->parent != held)
+    while (computed != NULL && computed->parent != held)
         computed = computed->parent;
-    for (int l = 0; l < computed->depth; l++)
+    for (int l = 0; computed != NULL && l < computed->depth; l++)
         if (held->loops[l]->reduction) {
             Expr *iteration = build_expr(b, expr_var(b->arena, held->loops[l]->var));
             first = expr_and(b->arena, first, expr_binary(b->arena, OP_EQ, iteration, expr_int(b->arena, 0)));

@@ -142,7 +142,7 @@ static bool is_empty(const Reading *reading) {
 static bool check_body(const Reading *reading) {
     NestState *state = reading->state;
     const Node *loop = reading->order->loop;
-    if (reading->count == 0)
+    if (reading->count == 0 || leaf_index(reading->stage, loop) < 0) /* the loop may be another stage's now */
         return refuse_loop(state, loop, "nothing in the body of %s reads %s", loop_text(state, loop),
                            reading->order->tensor->name);
     for (int i = 0; i <= loop->position; i++)
