@@ -18,7 +18,7 @@ static const char stencils[] =
     "t(y, x) +=! g(y + r_i, x + r_j) * g(y + r_i, x + r_j) where r_i in 0:3, r_j in 0:3\n"
     "o(y, x) = s(y, x) * t(y, x) }";
 static const char planes[] =
-    "def f(float(3, 270, 251) i) -> (o) { g(y, x) = exp(0.3 * i(0, y, x) + 0.6 * i(1, y, x) + 0.1 * i(2, y, x))\n"
+    "def f(float(6, 270, 251) i) -> (o) { g(y, x) = exp(0.3 * i(0, y, x) + 0.6 * i(1, y, x) + 0.1 * i(2, y, x))\n"
     "m(y, x) = g(y, x) + g(y + 1, x) + g(y + 2, x + 1)  o(c, y, x) = m(y, x) * i(c, y, x) }";
 static const char attention[] =
     "def f(float(1024, 64) Q, float(1024, 64) K, float(1024, 64) V) -> (O) { s(i, j) +=! Q(i, r_d) * K(j, r_d)\n"
