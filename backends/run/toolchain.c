@@ -279,6 +279,8 @@ static void measure(void *context, Candidate *candidate, double limit_seconds, b
     request.limit_seconds = cut ? left : request.limit_seconds;
     runner_run(bench->runner, bench->arena, &request, &result);
     device_unlock(&bench->lock);
+    if (bench->options.locks_warned) /* other benches may be open, or opened, before this one closes */
+        *bench->options.locks_warned |= bench->lock.warned;
     bench->unable = result.unable ? bench->unable + 1 : 0;
     if (bench->unable >= FAILED_STARTS)
         lose(bench, result.why);
@@ -348,8 +350,6 @@ void toolchains_close(Toolchain *const *toolchains) {
     Bench *bench = ((const Station *)toolchains[0]->context)->bench;
     builders_close(bench->builders);
     runner_close(bench->runner);
-    if (bench->options.locks_warned)
-        *bench->options.locks_warned |= bench->lock.warned;
     device_lock_close(&bench->lock);
     for (int i = 0; bench->arguments && i < bench->meaning->argument_count; i++)
         free(bench->arguments[i]);
