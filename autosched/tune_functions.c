@@ -38,33 +38,35 @@ static bool is_stopped(const FileTuning *all) {
 
 /* --- which functions are searched --- */
 
-/* One of `functions` that have not got theirs yet. */
-static int part_of_trials(const FileTuning *all, int functions) {
-    int trials = (all->trials + functions - 1) / functions;
+/* Of what is left for so many functions, the part of one. */
+static int part_of_trials(int left, int functions) {
+    int trials = (left + functions - 1) / functions;
     return trials > 0 ? trials : 1;
 }
 
-/* Adds the function, unless earlier searches leave nothing to be done. functions: that are left, with this one. */
-static void add_function(FileTuning *all, const PlanFunction *function, int number, int functions,
+/* Adds the function, unless earlier searches leave nothing to be done. functions: that are left, with this one; left:
+ * trials for them. */
+static void add_function(FileTuning *all, const PlanFunction *function, int number, int functions, int *left,
                          FunctionTuning *tuning) {
     Contest *contest = &all->contests[all->count];
-    int part = part_of_trials(all, functions), used = 0;
+    int part = part_of_trials(*left, functions), used = 0;
     *contest = (Contest){.file = &all->file, .function = function, .number = number, .tuning = tuning, .trials = part};
     contest->own_budget = all->own_budget;
     *tuning = (FunctionTuning){.function = function, .transient = true};
-    all->count++;
-    if (!contest_is_known(contest, &used))
-        return;
-    all->count--;
-    all->trials -= all->leaves && used < part ? used : part;
-    tell_end(all, contest);
+    bool known = contest_is_known(contest, &used);
+    int taken = known && all->leaves && used < part ? used : part;
+    *left -= taken;
+    all->count += !known;
+    all->trials -= known ? taken : 0;
+    if (known)
+        tell_end(all, contest);
 }
 
 /* What known functions left is the others'. */
 static void share_trials(FileTuning *all) {
     int left = all->trials;
     for (int c = 0; c < all->count; c++) {
-        all->contests[c].trials = part_of_trials(all, all->count - c);
+        all->contests[c].trials = part_of_trials(all->trials, all->count - c);
         all->trials -= all->contests[c].trials;
     }
     all->trials = left;
@@ -177,8 +179,9 @@ bool autosched_tune(Planner *planner, const PlanFunction *functions, int count, 
     all.own_budget = count > 0 ? options->budget_seconds / count : 0;
     all.contests = ARENA_ARRAY(planner->arena, Contest, count);
     all.searches = ARENA_ARRAY(planner->arena, FunctionSearch, count);
+    int left = all.trials;
     for (int f = 0; f < count; f++)
-        add_function(&all, &functions[f], f, count - f, &tunings[f]);
+        add_function(&all, &functions[f], f, count - f, &left, &tunings[f]);
     share_trials(&all);
     bool measurable = begin_functions(&all);
     FunctionBench lender = {&all, lend, take_back};
