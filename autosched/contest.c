@@ -146,15 +146,8 @@ void contest_race(Contest *contest) {
     tuners_race(contest->tuners, contest->function->count, contest->end);
 }
 
-int contest_trials(const Contest *contest) {
-    int used = 0;
-    for (int p = 0; p < contest->function->count; p++)
-        used += tuner_trials(contest->tuners[p]);
-    return used;
-}
-
 void contest_grant(Contest *contest) {
-    int left = contest->trials - contest_trials(contest);
+    int left = contest->trials - tuners_trials(contest->tuners, contest->function->count);
     Tuner *preferred = contest->tuners[contest->preferred];
     if (left > 0)
         tuner_grant(preferred, tuner_trials(preferred) + left);

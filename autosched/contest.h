@@ -41,8 +41,6 @@ bool contest_lend(Contest *contest);
 void contest_begin(Contest *contest);
 /* Measures the best of all programs again, in turns. */
 void contest_race(Contest *contest);
-/* Trials of all its searches. */
-int contest_trials(const Contest *contest);
 /* What is left of its part was given to others: for later compilations it was used. */
 void contest_grant(Contest *contest);
 /* Ends the searches, and takes the best result as its plan. */

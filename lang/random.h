@@ -14,6 +14,14 @@ static inline uint64_t hash_mix(uint64_t value) {
     return value ^ (value >> 31);
 }
 
+/* Of a text. Databases keep such values: the same in each version. */
+static inline uint64_t hash_text(const char *text) {
+    uint64_t hash = 11;
+    for (; *text; text++)
+        hash = hash_mix(hash ^ (unsigned char)*text) + 0x9e3779b9u;
+    return hash;
+}
+
 static inline uint64_t random_bits(Random *random) {
     random->state += UINT64_C(0x9e3779b97f4a7c15);
     return hash_mix(random->state);

@@ -78,6 +78,8 @@ bool pool_lend_part(Pool *pool, PoolTask *part);
 void pool_close_part(PoolTask *part);
 /* Gives units to tasks until there are `trials` in all, or the deadline has passed. False: no task is worth more. */
 bool pool_spend(Pool *pool, int trials, double deadline);
+/* Whether the member is searched as a whole, not by its tasks. */
+bool pool_searches_whole(const PoolMember *member);
 /* From now on the member is searched as a whole, and its tasks no more, unless other functions have them. */
 void pool_take_whole(Pool *pool, PoolMember *member);
 

@@ -167,6 +167,7 @@ void tuner_take_back(Tuner *tuner);
 /* The deadline of a search with this budget, which leaves time for a race at the end. 0 for 0. */
 double tune_deadline(double budget_seconds);
 int tuner_trials(const Tuner *tuner);
+int tuners_trials(Tuner *const *tuners, int count); /* of all */
 /* Which of the searches for one function goes on next (the first is for the program as written), and in *until up to
  * how many trials. At first each search measures its default. Then the most promising one goes on, by its best time and
  * by how much it was searched. NULL: there were `trials` trials in all, or nothing is left to find. */

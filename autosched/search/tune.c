@@ -484,6 +484,13 @@ int tuner_trials(const Tuner *tuner) {
     return tuner->result->trials;
 }
 
+int tuners_trials(Tuner *const *tuners, int count) {
+    int sum = 0;
+    for (int t = 0; t < count; t++)
+        sum += tuner_trials(tuners[t]);
+    return sum;
+}
+
 /* Whether nothing must be measured: the default is known, and there are enough trials. */
 static bool knows_enough(const Tuner *tuner, int trials) {
     bool known = !tuner->toolchain || !tuner->standard || tuner->standard_known;

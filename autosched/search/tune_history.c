@@ -11,19 +11,12 @@
 
 static const char point_mark[] = "# point";
 
-static uint64_t text_key(const char *text) {
-    uint64_t hash = 11;
-    for (; *text; text++)
-        hash = hash_mix(hash ^ (unsigned char)*text) + 0x9e3779b9u;
-    return hash;
-}
-
 bool tuner_knows(const Tuner *tuner, const char *text) {
-    return hash_set_has(&tuner->known, text_key(text));
+    return hash_set_has(&tuner->known, hash_text(text));
 }
 
 void tuner_mark(Tuner *tuner, const char *text) {
-    hash_set_add(&tuner->known, text_key(text));
+    hash_set_add(&tuner->known, hash_text(text));
 }
 
 void tuner_remember(Tuner *tuner, Trial *trial) {
@@ -143,7 +136,7 @@ static const char *hash_tasks(Arena *arena, Program *const *programs, int count,
     Text keys = {.arena = arena};
     for (int i = 0; i < count; i++)
         text_add(&keys, "%s ", note_key(arena, task_new(arena, programs[i], user), options));
-    return arena_printf(arena, "%016llx", (unsigned long long)text_key(keys.text));
+    return arena_printf(arena, "%016llx", (unsigned long long)hash_text(keys.text));
 }
 
 bool searches_note_budget(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,

@@ -121,10 +121,7 @@ static const SchedulerFunction *list_functions(const Pool *pool) {
 
 /* That count for a function. */
 static int trials_of_member(const PoolMember *member) {
-    int sum = -member->uncounted;
-    for (int t = 0; t < member->search->count; t++)
-        sum += member->search->tuners[t]->result->trials;
-    return sum;
+    return tuners_trials(member->search->tuners, member->search->count) - member->uncounted;
 }
 
 /* Trials that there is time for, by the pace of the task, or else of its function. */
@@ -176,8 +173,8 @@ static void discount(PoolMember *member) {
 
 /* A function in which nothing is left to find: where trials are its own, others do not get them. */
 static void give_up(Pool *pool, PoolMember *member) {
-    bool over = member->tasks && member->weights[member->whole] == 0 ? tasks_all_dropped(member->tasks)
-                                                                     : pool->tasks.items[member->whole]->dropped;
+    bool over = pool_searches_whole(member) ? pool->tasks.items[member->whole]->dropped
+                                            : tasks_all_dropped(member->tasks);
     int left = member->search->trials - trials_of_member(member);
     if (over && !member->over && member->search->keeps && left > 0)
         pool->trial_limit -= left;
@@ -232,6 +229,10 @@ bool pool_open_scheduler(Pool *pool) {
     return pool->scheduler != NULL;
 }
 
+bool pool_searches_whole(const PoolMember *member) {
+    return member->weights[member->whole] > 0;
+}
+
 void pool_take_whole(Pool *pool, PoolMember *member) {
     for (int t = 0; t < pool->tasks.count; t++)
         member->weights[t] = t == member->whole;
@@ -244,11 +245,11 @@ void pool_take_whole(Pool *pool, PoolMember *member) {
 
 void pool_close_part(PoolTask *part) {
     const Workshop *workshop = part->member->search->tuners[0]->options->workshop;
-    if (part->toolchain) {
-        tuner_drop_reference(part->tuner);
-        workshop->close(workshop->context, part->toolchain);
-    }
-    part->toolchain = part->tuner->toolchain = NULL;
+    if (!part->toolchain)
+        return;
+    tuner_take_back(part->tuner);
+    workshop->close(workshop->context, part->toolchain);
+    part->toolchain = NULL;
 }
 
 static void close_member(Pool *pool, PoolMember *member) {

@@ -276,17 +276,10 @@ static bool are_lost(Tuner *const *tuners, int count) {
     return false;
 }
 
-static int trials_of_all(Tuner *const *tuners, int count) {
-    int sum = 0;
-    for (int t = 0; t < count; t++)
-        sum += tuners[t]->result->trials;
-    return sum;
-}
-
 bool tuners_search(Tuner *const *tuners, int count, int more, int trials, double deadline, bool *compared) {
-    int end = trials_of_all(tuners, count) + more, until = 0;
+    int end = tuners_trials(tuners, count) + more, until = 0;
     Tuner *next = NULL;
-    for (int left = more; left > 0 && !tuner_stopped(tuners[0]); left = end - trials_of_all(tuners, count)) {
+    for (int left = more; left > 0 && !tuner_stopped(tuners[0]); left = end - tuners_trials(tuners, count)) {
         next = tuners_next(tuners, count, trials, &until);
         if (!next && end > trials) /* it is given more than its part */
             next = tuners_next(tuners, count, end, &until);

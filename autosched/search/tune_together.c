@@ -79,8 +79,7 @@ static bool take_wholes(Pool *pool) {
     bool any = false;
     for (int m = 0; m < pool->member_count; m++) {
         PoolMember *member = &pool->members[m];
-        bool whole = !member->tasks || member->weights[member->whole] > 0;
-        if (whole || !tasks_all_dropped(member->tasks) || tasks_any_measured(member->tasks))
+        if (pool_searches_whole(member) || !tasks_all_dropped(member->tasks) || tasks_any_measured(member->tasks))
             continue;
         pool_take_whole(pool, member);
         any = true;
@@ -149,7 +148,7 @@ static void note_ends(const Pool *pool, bool going) {
     for (int m = 0; m < pool->member_count; m++) {
         const PoolMember *member = &pool->members[m];
         Tuner *whole = member->search->tuners[0];
-        if (!member->tasks || member->weights[member->whole] > 0)
+        if (pool_searches_whole(member))
             continue;
         whole->exhausted |= !going;
         whole->complete |= tasks_all_complete(member->tasks);

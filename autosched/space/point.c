@@ -289,10 +289,7 @@ static uint64_t sketch_hash(Space *space, Sketch *sketch) {
         return sketch->hash;
     Text text = {.arena = space->arena};
     schedule_print_statements(&text, &sketch->schedule);
-    sketch->hash = 1;
-    for (size_t i = 0; i < text.length; i++)
-        sketch->hash = hash_mix(sketch->hash ^ (unsigned char)text.text[i]);
-    return sketch->hash;
+    return sketch->hash = hash_text(text.text ? text.text : "");
 }
 
 /* Points of one sketch, with the same values of its holes, give one schedule, whatever else their genes say. */
