@@ -365,11 +365,20 @@ static bool is_safe(SafeSearch *search, Stmt *const *stmts, int count) {
     return true;
 }
 
-static bool uses_atom(const Expr *index, const Affine *atoms) {
-    EACH_EXPR(e, index)
+static bool have_atom(const Affine *parts, const Affine *atoms) {
+    for (int p = 0; p < parts->count; p++)
         for (int i = 0; i < atoms->count; i++)
-            if (expr_equal(e, atoms->terms[i].atom))
+            if (expr_equal(parts->terms[p].atom, atoms->terms[i].atom))
                 return true;
+    return false;
+}
+
+/* Each part of the index is compared in the form that atoms have: an index is as it was made, (i * 2 + 1) % 3. */
+static bool uses_atom(Arena *arena, Expr *index, const Affine *atoms) {
+    Affine parts;
+    EACH_EXPR(e, index)
+        if (!expr_affine_modular(arena, (Expr *)e, &parts) || have_atom(&parts, atoms))
+            return true;
     return false;
 }
 
@@ -382,7 +391,7 @@ static bool concerns(Arena *arena, Expr *condition, Expr *const *index, int coun
         if (condition->kind != EXPR_OP || !expr_affine_modular(arena, condition->args[side], &sides[side]))
             return true;
         for (int d = 0; d < count; d++)
-            if (uses_atom(index[d], &sides[side]))
+            if (uses_atom(arena, index[d], &sides[side]))
                 return true;
     }
     return sides[0].count + sides[1].count == 0;
