@@ -319,9 +319,8 @@ bool apply_tensorize(NestState *state, const Prim *prim) {
     StageState *stage = stage_of(node);
     for (int i = leaf_index(stage, node); i < stage->leaves.count; i++) {
         Node *leaf = stage->leaves.items[i];
-        if (leaf->loop.kind == LOOP_TENSORIZED)
-            return refuse(state, "%s is already run by %s", loop_text(state, leaf),
-                          leaf->variable.instr != NULL ? leaf->variable.instr->name : "an instruction");
+        if (leaf->loop.kind == LOOP_TENSORIZED && leaf->variable.instr != NULL) /* NULL: it stores what that computed */
+            return refuse(state, "%s is already run by %s", loop_text(state, leaf), leaf->variable.instr->name);
         if (leaf->loop.kind != LOOP_SERIAL)
             return refuse(state, "%s is not serial, as the loops that an instruction runs must be",
                           loop_text(state, leaf));
