@@ -97,14 +97,31 @@ PlanFunction asked_of(Compilation *c, const Unit *unit, const Target *target) {
     return (PlanFunction){.programs = programs, .count = count, .target = target, .user = user};
 }
 
+/* The unit with another program made of each of its own. NULL: none can be made of its main one. */
+static const Unit *unit_made(Compilation *c, const Unit *unit, Program *make(Arena *, const Program *)) {
+    Unit *made = ARENA_NEW(c->arena, Unit);
+    *made = *unit;
+    made->program = make(c->arena, unit->program);
+    made->alternatives = ARENA_ARRAY(c->arena, Program *, unit->alternative_count + 1);
+    for (int i = 0; made->program && i < unit->alternative_count; i++)
+        made->alternatives[i] = make(c->arena, unit->alternatives[i]);
+    return made->program ? made : NULL;
+}
+
 const Unit *packing_unit(Compilation *c, const Unit *unit) {
-    Unit *packed = ARENA_NEW(c->arena, Unit);
-    *packed = *unit;
-    packed->program = packing_program(c->arena, unit->program);
-    packed->alternatives = ARENA_ARRAY(c->arena, Program *, unit->alternative_count + 1);
-    for (int i = 0; packed->program && i < unit->alternative_count; i++)
-        packed->alternatives[i] = packing_program(c->arena, unit->alternatives[i]);
-    return packed->program ? packed : NULL;
+    return unit_made(c, unit, packing_program);
+}
+
+static Program *bind_nothing(Arena *arena, const Program *program) {
+    const char *why = "";
+    return program_bind(arena, program, NULL, 0, &why);
+}
+
+/* A unit with packed arguments is bound as its packing_unit is, which simplifies its values: stages that read no such
+ * argument become the same code in both. */
+static const Unit *unit_like_packing(Compilation *c, const Unit *unit) {
+    const Unit *bound = packing_program(c->arena, unit->program) ? unit_made(c, unit, bind_nothing) : NULL;
+    return bound ? bound : unit;
 }
 
 Function *function_of(Compilation *c, const Unit *source, const Target *target) {
@@ -115,6 +132,7 @@ Function *function_of(Compilation *c, const Unit *source, const Target *target) 
     *function = (Function){.source = source, .unit = unit_of_block(c, source, target), .target = target};
     if (!function->unit || !check_schedule(c, function->unit, target))
         return NULL;
+    function->unit = unit_like_packing(c, function->unit);
     function->asked = asked_of(c, function->unit, target);
     bind_versions(c, function);
     list_push(c->arena, &c->functions, function);

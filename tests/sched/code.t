@@ -188,7 +188,7 @@ packed() {
         echo "def f(float(N, M) x0, const float(M, M) w) -> (y$(for s in $(seq 20); do printf ', x%s' "$s"; done)) {"
         for s in $(seq 20); do
             p=x$((s - 1))
-            echo "    x$s(i, j) +=! ($p(i + r - 1, j) else 0) * ($p(i, j - 1) else 0) + ($p(i, j + 2) else 0)"
+            echo "    x$s(i, j) +=! ($p(i + r - 1, j) else 0) * ($p(i, j - 1) else 0) + ($p(i - 1, j + 2) else edge) * 1"
             echo "        where i in 0:N, j in 0:M, r in 0:$((s % 3 + 3))"
         done
         echo "    y(i, j) +=! x20(i, r_k) * w(r_k, j) }"
