@@ -28,10 +28,11 @@ static void fatal(const char *reason) {
 /* The scheduler before register allocation overlaps the steps of register tiles until they spill. Loop strength
  * reduction takes time, and gains nothing on addresses that are displacements already. Reassignment of domains goes
  * through the function again for each closure of values that might be masks: most of the time on AVX-512, for values
- * that are masks already. */
+ * that are masks already. Each look for equal reads is short; their number is that of the reads, and has no limit. */
 static void start_llvm(void) {
     static const char *const switches[] = {"tensorc", "-enable-misched=false", "-disable-lsr",
-                                           "-disable-x86-domain-reassignment"};
+                                           "-disable-x86-domain-reassignment",
+                                           "-earlycse-mssa-optimization-cap=1000000"};
     LLVMInstallFatalErrorHandler(fatal);
     LLVMParseCommandLineOptions(sizeof switches / sizeof *switches, switches, NULL);
     LLVMInitializeX86TargetInfo();
@@ -146,8 +147,9 @@ static void close_module(Emission *emission) {
 #else
 #define COMBINE "instcombine"
 #endif
-/* The code is in final form: promotes register buffers, folds what indices left, hoists what loops do not change. */
-static const char folding_pipeline[] = "function(sroa,early-cse," COMBINE ")";
+/* The code is in final form: promotes register buffers, folds what indices left, computes once what copies of a loop's
+ * body have in common (other tensors may be stored in between: hence <memssa>), hoists what loops do not change. */
+static const char folding_pipeline[] = "function(sroa,early-cse<memssa>," COMBINE ")";
 static const char hoisting_pipeline[] = "function(loop-simplify,loop-mssa(licm),simplifycfg)";
 
 /* When thousands of addresses live through a whole function, LLVM's time to order and allocate them is quadratic.

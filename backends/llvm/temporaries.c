@@ -195,8 +195,9 @@ void allocate_temporaries(Code *code, const Stmt *body) {
     bytes = larger(&layout, bytes, index_constant(code, DATA_ALIGNMENT));
     LLVMTypeRef parameters[] = {code->i64, code->i64};
     LLVMValueRef args[] = {index_constant(code, DATA_ALIGNMENT), bytes};
-    LLVMValueRef heap =
-        emit_call(code, external_function(code, "aligned_alloc", code->pointer, parameters, 2), args, 2);
+    LLVMValueRef allocate = external_function(code, "aligned_alloc", code->pointer, parameters, 2);
+    add_attribute(code, allocate, LLVMAttributeReturnIndex, "noalias");
+    LLVMValueRef heap = emit_call(code, allocate, args, 2);
     LLVMBasicBlockRef failed = new_block(code, "no_memory"), work = new_block(code, "work");
     LLVMBuildCondBr(b, LLVMBuildIsNull(b, heap, ""), failed, work);
     LLVMPositionBuilderAtEnd(b, failed);

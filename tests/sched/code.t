@@ -209,4 +209,29 @@ for target in x86-64-v3 x86-64-v4; do
     ok "and one code: $count loops are those of packed arguments alone" [ "$count" -lt 3 ]
 done
 
+# What several results compute from the same elements is computed once, though results are stored between them; the
+# elements may be in registers, on the stack or in memory of the heap.
+for place in "compute_at(t, o)" ""; do
+    cat >file.tensor <<EOF
+def f(float(C, N) x) -> (y) {
+    t(i) = x(0, i) * 2
+    u(i) = (t(i) + t(i + 1)) / (t(i) * t(i + 2))
+    y(c, i) = u(i) * x(c, i) where c in 0:6, i in 0:102400
+}
+export f(C=6, N=102402)
+schedule f on x86 {
+    inline(u)
+    o, l, v = split(y.i, 16, 16)
+    reorder(o, y.c, l, v)
+    vectorize(v)
+    unroll(y.c, l)
+    p, q = split(t.i, 16)
+    vectorize(q)
+    $place
+}
+EOF
+    runs "quotients of six channels" "$TENSORC" -O2 --threads=1 -emit-llvm file.tensor --target=x86-64-v4 -o file.ll
+    is "$(grep -c 'fdiv <16' file.ll)" 16 "are computed once for all"
+done
+
 done_testing
