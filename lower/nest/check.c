@@ -349,6 +349,19 @@ static bool check_order(NestState *state, const StageState *stage) {
     return true;
 }
 
+/* A stage that goes on from partial results reads those of all its elements. Iterations of a parallel loop around it must
+ * each have their own: others store theirs meanwhile. */
+static bool check_resumed(NestState *state, const StageState *stage) {
+    if (resumed_stage(stage) == NULL)
+        return true;
+    for (const Node *node = stage->at; node != NULL; node = next_outer(node))
+        if (node->loop.kind == LOOP_PARALLEL && !counts_loop(stage, node))
+            return refuse_loop(state, node,
+                               "%s is parallel around %s, which goes on from partial results of all its iterations",
+                               loop_text(state, node), stage->name);
+    return true;
+}
+
 /* --- what the caller's buffer held -------------------------------------------------------------------------------- */
 
 static bool is_same_element(const Stage *stage, const Expr *read) {
@@ -421,7 +434,8 @@ bool check_loops(NestState *state) {
         if (!check_owner(state, stage) || !check_initialisation(state, stage) || !check_tails(state, stage) ||
             !check_kinds(state, stage) || !check_bound(state, stage) || !check_tensorized(state, stage) ||
             !check_copies(state, stage) || !check_scope(state, stage) || !check_steps_order(state, stage) ||
-            !check_steps_box(state, stage) || !check_order(state, stage) || !check_initial_reads(state, stage))
+            !check_steps_box(state, stage) || !check_order(state, stage) || !check_resumed(state, stage) ||
+            !check_initial_reads(state, stage))
             return false;
     }
     return !state->forms.overflow || refuse(state, "an index would not fit into 64 bits");
