@@ -118,9 +118,11 @@ static Program *bind_nothing(Arena *arena, const Program *program) {
 }
 
 /* A unit with packed arguments is bound as its packing_unit is, which simplifies its values: stages that read no such
- * argument become the same code in both. */
-static const Unit *unit_like_packing(Compilation *c, const Unit *unit) {
-    const Unit *bound = packing_program(c->arena, unit->program) ? unit_made(c, unit, bind_nothing) : NULL;
+ * argument become the same code in both. What a user's schedule names stays as it was checked. */
+static const Unit *unit_like_packing(Compilation *c, const Unit *unit, const Target *target) {
+    if (user_schedule(unit, target) || !packing_program(c->arena, unit->program))
+        return unit;
+    const Unit *bound = unit_made(c, unit, bind_nothing);
     return bound ? bound : unit;
 }
 
@@ -132,7 +134,7 @@ Function *function_of(Compilation *c, const Unit *source, const Target *target) 
     *function = (Function){.source = source, .unit = unit_of_block(c, source, target), .target = target};
     if (!function->unit || !check_schedule(c, function->unit, target))
         return NULL;
-    function->unit = unit_like_packing(c, function->unit);
+    function->unit = unit_like_packing(c, function->unit, target);
     function->asked = asked_of(c, function->unit, target);
     bind_versions(c, function);
     list_push(c->arena, &c->functions, function);

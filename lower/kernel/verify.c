@@ -288,14 +288,23 @@ static void verify_allocate(Verify *v, Stmt *stmt) {
     v->buffers.count--;
 }
 
+/* What one arm stores is not stored before the checks of the other. */
+static void verify_arms(Verify *v, Stmt *stmt) {
+    int stores = v->stores;
+    verify_body(v, stmt->body, stmt->count);
+    int stored = v->stores - stores;
+    v->stores = stores;
+    verify_body(v, stmt->otherwise, stmt->otherwise_count);
+    v->stores += stored;
+}
+
 static void verify_stmt(Verify *v, Stmt *stmt) {
     switch (stmt->kind) {
     case STMT_BLOCK: require(v, false, "a block stands only around the whole kernel"); break;
     case STMT_FOR: verify_for(v, stmt); break;
     case STMT_IF:
         verify_scalar(v, stmt->condition, TYPE_BOOL, "a condition is a scalar of type bool");
-        verify_body(v, stmt->body, stmt->count);
-        verify_body(v, stmt->otherwise, stmt->otherwise_count);
+        verify_arms(v, stmt);
         break;
     case STMT_STORE: verify_store(v, stmt); break;
     case STMT_TOGETHER: verify_together(v, stmt); break;
