@@ -494,14 +494,21 @@ static bool cache_write_place(NestState *state, const Prim *prim, const StageSta
     return true;
 }
 
-/* The buffer of cache_write is initialised where the old one was. */
+/* The buffer of cache_write is initialised where the old one was; it does not go on from partial results then. */
 static bool check_initialisation(NestState *state, const StageState *stage, int index) {
     const StageState *initialisation = stage->initialisation;
-    if (initialisation == NULL || (initialisation->beside ? index < 0 : leaf_index(stage, initialisation->at) >= index))
+    if (initialisation == NULL)
         return true;
-    return refuse(state, "%s initialises %s outside %s, where the buffer of cache_write would be: decompose after it",
-                  initialisation->name, stage->name,
-                  index >= 0 ? loop_text(state, stage->leaves.items[index]) : stage->name);
+    if (initialisation->beside ? index >= 0 : leaf_index(stage, initialisation->at) < index)
+        return refuse(state,
+                      "%s initialises %s outside %s, where the buffer of cache_write would be: decompose after it",
+                      initialisation->name, stage->name,
+                      index >= 0 ? loop_text(state, stage->leaves.items[index]) : stage->name);
+    for (int i = 0; i <= index; i++)
+        if (stage->leaves.items[i]->loop.reduction)
+            return refuse(state, "the reduction loop %s is outside %s, which would initialise %s again and again",
+                          loop_text(state, stage->leaves.items[i]), initialisation->name, stage->name);
+    return true;
 }
 
 static void move_initialisation(StageState *stage, StageState *made) {
