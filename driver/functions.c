@@ -120,7 +120,7 @@ static Program *bind_nothing(Arena *arena, const Program *program) {
 /* A unit with packed arguments is bound as its packing_unit is, which simplifies its values: stages that read no such
  * argument become the same code in both. What a user's schedule names stays as it was checked. */
 static const Unit *unit_like_packing(Compilation *c, const Unit *unit, const Target *target) {
-    if (user_schedule(unit, target) || !packing_program(c->arena, unit->program))
+    if (user_schedule(unit, target) || !program_is_packed(unit->program))
         return unit;
     const Unit *bound = unit_made(c, unit, bind_nothing);
     return bound ? bound : unit;

@@ -494,3 +494,10 @@ ElementType argument_element_type(const Argument *argument) {
 bool argument_is_packed(const Argument *argument) {
     return argument->tensor && argument->tensor->role == ROLE_INPUT && argument->tensor->constant;
 }
+
+bool program_is_packed(const Program *program) {
+    for (int i = 0; i < program->argument_count; i++)
+        if (argument_is_packed(&program->arguments[i]))
+            return true;
+    return false;
+}

@@ -146,9 +146,8 @@ bool target_gathers(const Target *target, int bytes);     /* an instruction gath
 
 /* Of a tensor, or of a scalar argument. */
 ElementType argument_element_type(const Argument *argument);
-/* A const input: callers may pack it ahead of all calls. */
-bool argument_is_packed(const Argument *argument);
 /* A const input: a caller may pack it once, ahead of all calls. */
 bool argument_is_packed(const Argument *argument);
+bool program_is_packed(const Program *program); /* any of its arguments */
 
 #endif

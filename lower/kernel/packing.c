@@ -27,10 +27,7 @@ const Var **packing_sizes(Arena *arena, const Program *program, const Tensor *ar
 
 Program *packing_program(Arena *arena, const Program *program) {
     const char *why = "";
-    bool any = false;
-    for (int i = 0; i < program->argument_count; i++)
-        any |= argument_is_packed(&program->arguments[i]);
-    Program *later = any ? program_bind(arena, program, NULL, 0, &why) : NULL;
+    Program *later = program_is_packed(program) ? program_bind(arena, program, NULL, 0, &why) : NULL;
     for (int i = 0; later && i < later->argument_count; i++)
         if (argument_is_packed(&later->arguments[i]))
             ((Tensor *)later->arguments[i].tensor)->role = ROLE_CONSTANT; /* program_bind made a copy */

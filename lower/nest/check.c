@@ -349,8 +349,8 @@ static bool check_order(NestState *state, const StageState *stage) {
     return true;
 }
 
-/* A stage that goes on from partial results reads those of all its elements. Iterations of a parallel loop around it must
- * each have their own: others store theirs meanwhile. */
+/* A stage that goes on from partial results reads those of all its elements. Iterations of a parallel loop around it
+ * must each have their own: others store theirs meanwhile. */
 static bool check_resumed(NestState *state, const StageState *stage) {
     if (resumed_stage(stage) == NULL)
         return true;
