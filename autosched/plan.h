@@ -57,7 +57,7 @@ typedef struct Planner {
 
 /* --- blocks of the source --- */
 
-/* Whether the function has a block, and nothing is chosen or added: it has no holes and, for the model, nothing open. */
+/* Whether the function has a block to which nothing is added: it has no holes and, for the model, nothing open. */
 bool plan_is_exact(const Planner *planner, const PlanFunction *function);
 /* The block with its holes filled as -O1 would fill them. NULL, with the reason, if no choice is legal. */
 const Schedule *plan_filled(const Planner *planner, const Program *program, const Target *target,

@@ -87,8 +87,8 @@ void block_notes(Text *text, const Schedule *block, const Schedule *schedule, co
 /* check.c: checks that the block is legal with its holes filled as -O1 would fill them. False after a message. */
 bool check_schedule(Compilation *compilation, const Unit *unit, const Target *target);
 
-/* database.c: NULL if there is none, after a message where that is an error. Below -O tune a missing one is not: nothing
- * was tuned yet. */
+/* database.c: NULL if there is none, after a message where that is an error. Below -O tune a missing one is not:
+ * nothing was tuned yet. */
 Database *compilation_database(Compilation *compilation);
 void close_database(Compilation *compilation);
 

@@ -1,5 +1,5 @@
-/* tune.c - -O tune for a file: lends the searches what they measure with, and stops them in order. What is searched, and
- * with how many trials, autosched_tune decides.
+/* tune.c - -O tune for a file: lends the searches what they measure with, and stops them in order. What is searched,
+ * and with how many trials, autosched_tune decides.
  *
  * The first Ctrl-C ends the searches and keeps the best so far. The second one ends the program.
  */
@@ -281,7 +281,8 @@ static TuneOptions search_options(Compilation *c) {
 /* --- the functions of a file --- */
 
 static bool is_searched(const Compilation *c, const Function *function) {
-    return can_measure(c, function->target) && !plan_is_exact(&c->planner, &function->asked) && !function->unit->program->size_count;
+    return can_measure(c, function->target) && !plan_is_exact(&c->planner, &function->asked) &&
+           !function->unit->program->size_count;
 }
 
 typedef LIST(Function *) Functions;
@@ -329,8 +330,8 @@ static bool tune_functions(Compilation *c, const Functions *searched) {
                           tunings);
 }
 
-/* Whether each file of --input is for an argument of a function that is searched for, which is called by its name in the
- * source, without the sizes of a version. False after a message. */
+/* Whether each file of --input is for an argument of a function that is searched for, which is called by its name in
+ * the source, without the sizes of a version. False after a message. */
 static bool inputs_fit(Compilation *c, const Functions *searched) {
     Program **programs = ARENA_ARRAY(c->arena, Program *, searched->count + 1);
     for (int f = 0; f < searched->count; f++) {

@@ -148,7 +148,8 @@ static void show_sum(const Compilation *c, const FunctionTuning *tuning) {
     show_failures(totals.failed, totals.unsettled, totals.reasons.items, totals.reasons.count);
     if (totals.build_seconds > 0)
         show(stderr, ", each built in %.0f ms", 1e3 * totals.build_seconds / totals.measured);
-    show_gain(c->arena, tuning->function->programs[tuning->best], tuning->results[tuning->best], tuning->results[tuning->preferred]);
+    show_gain(c->arena, tuning->function->programs[tuning->best], tuning->results[tuning->best],
+              tuning->results[tuning->preferred]);
     show(stderr, "%s\n", totals.stopped ? "; stopped early" : "");
 }
 

@@ -64,7 +64,7 @@ static const char choice[] = "a choice is written condition ? a : b";
 static const char sizes[] = "the sizes of a tensor A are A.0, A.1, ...";
 static const char counting[] = "an index takes every value of its range: where i in 0:N";
 static const char filled[] = "a tensor is filled by an assignment: A(i) = 0.0 where i in 0:N";
-static const char turned[] = "write the indices in the other order: B(j, i) = A(i, j)";
+static const char transposed[] = "write the indices in the other order: B(j, i) = A(i, j)";
 static const char limits[] = "a value is kept between limits by min(max(x, low), high)";
 static const char power[] = "a power is written pow(x, y)";
 static const char place[] = "import \"nn\" has combiners for it: best(i), at(i) argmax=! (A(i, j), j)";
@@ -115,8 +115,8 @@ static const struct {
     {"zeros", filled},
     {"ones", filled},
     {"full", filled},
-    {"transpose", turned},
-    {"permute", turned},
+    {"transpose", transposed},
+    {"permute", transposed},
     {"clamp", limits},
     {"clip", limits},
     {"power", power},

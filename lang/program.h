@@ -99,7 +99,7 @@ void constraint_print(Text *text, const PrimArg *argument);
 void rule_print(Text *text, const Rule *rule);
 /* The predicate of a name in a rule's conditions, with its number in brackets, if it has one; -1: none. */
 int predicate_find(const char *name, int *index);
-/* The first condition that, as far as it is easy to see, no stage meets that meets those before it; NULL: there is none. */
+/* The first condition that, as far as it is easy to see, no stage meets that meets those before it. NULL: none. */
 const PrimArg *rule_contradiction(const Rule *rule);
 extern const char *const predicate_spellings[PREDICATE_COUNT];
 int prim_find(const char *spelling); /* a PrimOp, or -1 */

@@ -20,7 +20,8 @@ AC_DEFUN([TENSORC_LLVM],
   [AS_HELP_STRING([--with-llvm-config=PROGRAM], [the llvm-config to use (default: of LLVM 19, else 20, 18, 17, 16)])],
   [LLVM_CONFIG=$withval
    AS_IF([$LLVM_CONFIG --version >/dev/null 2>&1], [], [AC_MSG_ERROR([$LLVM_CONFIG does not run])])],
-  [AC_CHECK_PROGS([LLVM_CONFIG], [llvm-config-19 llvm-config-20 llvm-config-18 llvm-config-17 llvm-config-16 llvm-config])])
+  [AC_CHECK_PROGS([LLVM_CONFIG],
+    [llvm-config-19 llvm-config-20 llvm-config-18 llvm-config-17 llvm-config-16 llvm-config])])
 AS_IF([test -z "$LLVM_CONFIG"], [TENSORC_NEED([the LLVM C API], [llvm-19-dev])])
 AC_MSG_CHECKING([for LLVM 16 or later])
 llvm_version=`$LLVM_CONFIG --version`
@@ -47,8 +48,8 @@ CPPFLAGS="$CPPFLAGS $LLVM_CPPFLAGS" LDFLAGS="$LDFLAGS $LLVM_LDFLAGS" LIBS="$LLVM
 $1
 CPPFLAGS=$llvm_saved_CPPFLAGS LDFLAGS=$llvm_saved_LDFLAGS LIBS=$llvm_saved_LIBS])
 
-# TENSORC_LLVM_SWITCHES(SWITCHES): the code generator's switches that tensorc sets for x86. The C API ignores one that it
-# does not know without a word, so the proof is that the assembly of a small module differs with it.
+# TENSORC_LLVM_SWITCHES(SWITCHES): the code generator's switches that tensorc sets for x86. The C API ignores one that
+# it does not know without a word, so the proof is that the assembly of a small module differs with it.
 AC_DEFUN([TENSORC_LLVM_SWITCHES],
 [AS_IF([test "$cross_compiling" = yes],
   [AC_MSG_WARN([cross compiling: the effect of the LLVM switches $1 is not checked])],

@@ -16,7 +16,8 @@ AS_IF([test -z "$BISON"], [TENSORC_NEED([Bison 3.8 or later], [bison])])
 AC_MSG_CHECKING([for Bison 3.8 or later])
 bison_version=`$BISON --version | $SED -n '1s/^.* \([[0-9]][[0-9.]]*\).*$/\1/p'`
 AC_MSG_RESULT([$bison_version])
-AS_VERSION_COMPARE([$bison_version], [3.8], [TENSORC_NEED([Bison 3.8 or later (this one is $bison_version)], [bison])])])
+AS_VERSION_COMPARE([$bison_version], [3.8],
+  [TENSORC_NEED([Bison 3.8 or later (this one is $bison_version)], [bison])])])
 
 # TENSORC_OPENMP: the runtime that generated objects with parallel loops link, and the library that has it.
 AC_DEFUN([TENSORC_OPENMP],

@@ -112,7 +112,8 @@ static void grammar_error(const Loc *loc, Parser *parser, const char *message);
 %%
 
 start: START_FILE items
-    | START_SCHEDULE prims     { prims_finish(parser, $2), parser->schedule->count = $2.count, parser->schedule->prims = $2.items; }
+    | START_SCHEDULE prims     { prims_finish(parser, $2);
+                                 parser->schedule->count = $2.count, parser->schedule->prims = $2.items; }
     ;
 
 items: %empty

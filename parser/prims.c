@@ -135,9 +135,10 @@ static bool check_positional(Checked *checked, const PrimArg *argument) {
     if (fits || one_too_many)
         return true;
     bool list = letter->letter == 'L' && argument->kind == ARG_HOLE;
-    const char *wanted = !list                               ? letter->wanted
-                         : checked->prim->op == PRIM_REORDER ? "a loop, or a '?' whose choices are orders in parentheses"
-                                                             : "a loop, or a '?' whose choices are loops";
+    const char *wanted = !list ? letter->wanted
+                         : checked->prim->op == PRIM_REORDER
+                             ? "a loop, or a '?' whose choices are orders in parentheses"
+                             : "a loop, or a '?' whose choices are loops";
     diag(checked->parser->diagnostics, DIAG_primitive_argument, argument->loc, position + 1, checked->info->spelling,
          wanted);
     hint_signature(checked);

@@ -45,8 +45,8 @@ static double value_of(const Instruction *in, int lane) {
     return in->type == TYPE_UINT64 ? (double)(uint64_t)integer : (double)integer;
 }
 
-/* A product that overflows keeps its full precision where it is added: there it may be finite. So it has a bound, by which
- * sums know it. */
+/* A product that overflows keeps its full precision where it is added: there it may be finite. So it has a bound, by
+ * which sums know it. */
 static bool product_overflows(const Instruction *in, int lane) {
     return in->op == OP_MUL && type_is_float(in->type) && isinf(in->result->real[lane]) &&
            isfinite(value_of(in->args[0], lane)) && isfinite(value_of(in->args[1], lane));

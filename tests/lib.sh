@@ -5,8 +5,8 @@
 # By hand: make in the build folder first, then `srcdir=SOURCES TENSORC=BUILD/tensorc tests/FOLDER/NAME.t`.
 
 set -u
-# Whatever the environment says elsewhere: one language of messages and of sorting, files that their owner may write, as many
-# threads as a test asks for.
+# Whatever the environment says elsewhere: one language of messages and of sorting, files that their owner may write, as
+# many threads as a test asks for.
 LC_ALL=C
 export LC_ALL
 umask 022
@@ -128,7 +128,8 @@ export matmul(M=48, K=40, N=64) as product
 END
 }
 
-# mortal READS: leaves ./mortal.sh, a worker that ends after so many pieces of what it is sent, and counts itself in ./started.
+# mortal READS: leaves ./mortal.sh, a worker that ends after so many pieces of what it is sent, and counts itself in
+# ./started.
 mortal() {
     cat >mortal.sh <<END
 echo started >>started
@@ -136,8 +137,8 @@ dd bs=1048576 count=$1 2>/dev/null | "$(dirname "$TENSORC")/tensorc-worker"
 END
 }
 
-# make_failing: leaves ./failing.so, which makes calls to the system fail when $failing is preloaded, or skips the test. The sanitizer of
-# addresses wants to be the first; its functions call ours, but for those that give memory.
+# make_failing: leaves ./failing.so, which makes calls to the system fail when $failing is preloaded, or skips the test.
+# The sanitizer of addresses wants to be the first; its functions call ours, but for those that give memory.
 make_failing() {
     $CC -shared -fPIC -O1 -w -D_GNU_SOURCE -o failing.so "$srcdir/tests/run/failing.c" -ldl 2>/dev/null ||
         skip_all "no shared library can be made here"
@@ -147,7 +148,8 @@ make_failing() {
         skip_all "nothing can be loaded before the compiler here"
 }
 
-# runs_here TARGET: whether this machine runs its code, as tensorc sees it: $TENSORC_HOST says what the machine stands for.
+# runs_here TARGET: whether this machine runs its code, as tensorc sees it: $TENSORC_HOST says what the machine stands
+# for.
 runs_here() {
     [ -f "$work/probe.tensor" ] || echo 'def probe(float(1) a) -> (b) { b(i) = a(i) }' >"$work/probe.tensor"
     "$TENSORC" -run -O0 --threads=1 --trials=1 --target="$1" "$work/probe.tensor" >/dev/null 2>&1

@@ -177,7 +177,8 @@ static void curve_features(const StageFacts *stage, const AccessFacts *access, f
         int t = CURVE_THRESHOLDS;
         while (t > 0 && inside <= (double)(1 << t * THRESHOLD_BITS))
             t--;
-        float bytes_log = t < CURVE_THRESHOLDS ? log_of(bytes) : 0, reuse_log = t < CURVE_THRESHOLDS ? log_of(reuse) : 0;
+        float bytes_log = t < CURVE_THRESHOLDS ? log_of(bytes) : 0;
+        float reuse_log = t < CURVE_THRESHOLDS ? log_of(reuse) : 0;
         for (; t < CURVE_THRESHOLDS; t++) {
             curve[t * CURVE_FEATURE_COUNT + CURVE_FEATURE_bytes] = bytes_log;
             curve[t * CURVE_FEATURE_COUNT + CURVE_FEATURE_reuse] = reuse_log;

@@ -1,5 +1,5 @@
 /* forms.h - indices as linear forms: arrays of doubles over the chain of loops around a stage, the constant last. They
- * are estimates: sizes are typical ones, and what is not linear has a slope. lang's affine sums (lang/form.h) are exact.
+ * are estimates: sizes are typical ones, and what is not linear has a slope. The affine sums of lang/form.h are exact.
  */
 #ifndef AUTOSCHED_MODEL_FORMS_H
 #define AUTOSCHED_MODEL_FORMS_H

@@ -111,8 +111,8 @@ static void runs_add(Runs *runs, double stride, double extent) {
     runs->places = places;
 }
 
-/* A step of an access: of one of its loops, or, numbered behind them, along a dimension to the accesses that are shifted
- * against it. */
+/* A step of an access: of one of its loops, or, numbered behind them, along a dimension to the accesses that are
+ * shifted against it. */
 static double step_of(const StageFacts *stage, const AccessFacts *access, int number, double *extent) {
     double stride = 1;
     if (number < stage->loop_count) {

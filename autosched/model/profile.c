@@ -255,7 +255,7 @@ static void add_access(Walk *walk, const Expr *read) {
         facts->kept *= access_clip(facts, access, adds_zeros(walk, read));
 }
 
-/* Whether the divisor is one value for all lanes: code multiplies by its reciprocal, which it computes once for them. */
+/* Whether the divisor is one value for all lanes: code computes its reciprocal once for them and multiplies by it. */
 static bool divides_by_one_value(const Walk *walk, const Expr *divisor) {
     LinearForms *forms = walk->forms;
     bool vectors = false;

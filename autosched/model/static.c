@@ -348,7 +348,7 @@ static int alias_lines(const Machine *machine) {
     return lines < 64 ? lines : 64;
 }
 
-static uint64_t turned(uint64_t lines, int64_t by, int count) {
+static uint64_t rotated(uint64_t lines, int64_t by, int count) {
     by &= count - 1;
     return by ? (lines << by | lines >> (count - by)) & UINT64_MAX >> (64 - count) : lines;
 }
@@ -365,7 +365,7 @@ static uint64_t repeated(uint64_t lines, double bytes, double times, const Machi
     }
     uint64_t all = 0;
     for (int i = 0; i < fmin(times, count); i++)
-        all |= turned(lines, floor_div(i * step, machine->line_bytes), count);
+        all |= rotated(lines, floor_div(i * step, machine->line_bytes), count);
     return all;
 }
 
@@ -390,7 +390,7 @@ static uint64_t lines_apart(const StageFacts *stage, const AccessFacts *one, con
 static double mean_overlap(uint64_t loaded, uint64_t stored, uint64_t distances, int count) {
     double sum = 0;
     for (int d = 0; d < count; d++) {
-        double part = (double)__builtin_popcountll(stored & turned(loaded, d, count)) / __builtin_popcountll(loaded);
+        double part = (double)__builtin_popcountll(stored & rotated(loaded, d, count)) / __builtin_popcountll(loaded);
         sum += distances >> d & 1 ? part * part : 0;
     }
     return sum / __builtin_popcountll(distances);
@@ -419,7 +419,7 @@ static double aliased_part(const StageFacts *stage, const StageFacts *storing, i
         if (access->in_registers || access->strides[loop] == 0 || access->size < PAGED_LEAST)
             continue;
         double moved = fmod(access->strides[loop] * access->bytes / stage->machine->line_bytes, count);
-        uint64_t loaded = turned(lines_touched(stage, access, loop + 1), (int64_t)floor(moved), count);
+        uint64_t loaded = rotated(lines_touched(stage, access, loop + 1), (int64_t)floor(moved), count);
         part = fmax(part, mean_overlap(loaded, stored, lines_apart(stage, access, written, loop + 1), count));
     }
     return part;

@@ -17,7 +17,8 @@ enum { CHAINS = SEARCH_SETTINGS, STEPS, RANDOM_PART, DIVERSITY, TEMPERATURE };
 const Setting anneal_settings[] = {
     COMMON_SETTINGS,
     [CHAINS] = {"chains", SETTING_COUNT, 48, 1, 65536, "parallel chains"},
-    [STEPS] = {"steps", SETTING_COUNT, 44, 1, 1000000, "of each chain in a round; more in the first, unless it is cold"},
+    [STEPS] = {"steps", SETTING_COUNT, 44, 1, 1000000,
+               "of each chain in a round; more in the first, unless it is cold"},
     [RANDOM_PART] = {"random", SETTING_REAL, 0.08, 0, 1, "part of a batch that is drawn evenly"},
     [DIVERSITY] = {"diversity", SETTING_REAL, 0.25, 0, 1000, "reward for choices that are new to a batch"},
     [TEMPERATURE] = {"temperature", SETTING_REAL, 1, 0, 1000, "at which a round begins, in spreads of the score"},
@@ -59,7 +60,8 @@ static int chain_count(const Search *search) {
     return (int)search->settings[CHAINS];
 }
 
-/* New chains begin at random points, one at the start unless the search is cold; in later rounds some restart at the fastest measured points. */
+/* New chains begin at random points, one at the start unless the search is cold; in later rounds some restart at the
+ * fastest measured points. */
 static int **place_chains(Search *search) {
     int **chains = search->state;
     if (!chains) {

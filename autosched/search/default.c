@@ -404,7 +404,7 @@ static void choose_point(Space *space, Effort effort, uint64_t seed, const Stati
         choose_pipelines(space, point);
 }
 
-/* Whether the point says what the group is: a plain group is not one of its points, unless its pipeline is in strips. */
+/* Whether the point says what the group is: a plain group is one of its points only if its pipeline is in strips. */
 static bool group_is_in_order(const Space *space, const Group *group, const int *point) {
     bool replaced = group->apart && group_is_used(space, group->apart->group, point);
     return !group->skipped || replaced || (group->fused && !point[group->first_gene]);

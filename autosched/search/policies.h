@@ -95,7 +95,8 @@ bool search_is_legal(Search *search, const int *point);
 int *search_copy(Search *search, const int *point);
 /* Adds random new legal points, up to wanted in all. Returns the count. */
 int search_fill(Search *search, int wanted, int **points, int count);
-/* Nodes of the graph of a space (crossover.c): what one stage's genes decide, or, for a pipeline in strips, one group's.
+/* Nodes of the graph of a space (crossover.c): what the genes of one stage decide, or, for a pipeline in strips,
+ * those of one group.
  */
 typedef struct Node {
     const Group *group;

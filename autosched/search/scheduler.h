@@ -1,7 +1,7 @@
 /* scheduler.h - which of several searches goes on next: Ansor's task scheduler (its section 6), and taking turns.
  *
- * Time is given in units: one is a round of a search. A task is a search; a function takes as long as its tasks do, each
- * as often as it appears in it. Knows nothing of what is searched: it is told the best times.
+ * Time is given in units: one is a round of a search. A task is a search; a function takes as long as its tasks do,
+ * each as often as it appears in it. Knows nothing of what is searched: it is told the best times.
  */
 #ifndef AUTOSCHED_SEARCH_SCHEDULER_H
 #define AUTOSCHED_SEARCH_SCHEDULER_H
@@ -19,7 +19,8 @@ typedef struct SchedulerFunction {
 } SchedulerFunction;
 
 typedef struct Scheduler Scheduler;
-/* policy: a row of scheduler_policies with its settings, as "gradient:alpha=0.2"; NULL: the first row. NULL for an unknown one. */
+/* policy: a row of scheduler_policies with its settings, as "gradient:alpha=0.2"; NULL: the first row.
+ * Returns NULL for an unknown one. */
 Scheduler *scheduler_open(Arena *arena, const char *policy, const SchedulerTask *tasks, int task_count,
                           const SchedulerFunction *functions, int function_count, uint64_t seed);
 /* The task that gets the next unit. At first each gets one. -1: none is worth it. */

@@ -338,7 +338,7 @@ bool tuner_is_cold(const Tuner *tuner) {
     return tuner->search && tuner->search->settings[SEARCH_COLD];
 }
 
-/* Finds the default schedule, of which a cold search knows nothing, and its trial in the database, or makes a new trial. */
+/* Finds the default schedule, of which a cold search knows nothing. Its trial is in the database, or is made anew. */
 void tuner_find_default(Tuner *tuner) {
     if (tuner->standard_sought)
         return;

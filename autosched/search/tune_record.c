@@ -1,7 +1,7 @@
 /* tune_record.c - what is kept of each trial: in the database, and as a line of a log that was asked for.
  *
- * What a trial was proposed by, and when in its search, stays as it was first written, also when a later search measures
- * it again.
+ * What a trial was proposed by, and when in its search, stays as it was first written, also when a later search
+ * measures it again.
  */
 #include "autosched/search/tuner.h"
 #include "lang/clock.h"

@@ -2,9 +2,9 @@
  * are put together and measured as a whole.
  *
  * A task's records stand under its own hash, so that they serve each function that has it. The schedules that are put
- * together are trials of the function like others: they are raced with its default, so that what does not help the whole
- * is not kept. Above the tasks a short search takes the second best, or the default, of single tasks, since a part may
- * run otherwise alone than in the whole.
+ * together are trials of the function like others: they are raced with its default, so that what does not help the
+ * whole is not kept. Above the tasks a short search takes the second best, or the default, of single tasks, since a
+ * part may run otherwise alone than in the whole.
  */
 #include "autosched/search/pool.h"
 #include "lang/clock.h"
@@ -236,7 +236,8 @@ static int affordable(const Tasks *tasks, int most) {
 }
 
 static bool can_join(const Tasks *tasks) {
-    return pool_trials(tasks->pool) < tasks->pool->trial_limit && !pool_halted(tasks->pool) && !tuner_lost(tasks->whole);
+    return pool_trials(tasks->pool) < tasks->pool->trial_limit && !pool_halted(tasks->pool) &&
+           !tuner_lost(tasks->whole);
 }
 
 void tasks_try_best(Tasks *tasks, bool must) {

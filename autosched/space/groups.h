@@ -204,8 +204,8 @@ void sketch_add(Space *space, Sketch *sketch, PrimOp op, int results, const char
                 const PrimArg *args);
 /* Adds op(names...) without results: reorder, vectorize, unroll, parallel. Nothing when count is 0. */
 void sketch_loops(Space *space, Sketch *sketch, PrimOp op, const char *const *names, int count);
-/* Adds statements as text: %s a name, %d a number, %g a hole for the first part of a gene. They become statements of the
- * sketch when it is read, before any that are added by other means. */
+/* Adds statements as text: %s a name, %d a number, %g a hole for the first part of a gene. They become statements of
+ * the sketch when it is read, before any that are added by other means. */
 void sketch_write(Space *space, Sketch *sketch, const char *format, ...);
 void sketch_read(Space *space, Sketch *sketch);
 /* The nest of the sketch as far as it is written, at the starting choices; NULL when refused. */

@@ -1,10 +1,10 @@
 /* pipeline.c - which stages form a pipeline: stages that read each other's neighbours (stencils), and end in one.
  *
- * Goes from the last stage to the first, as groups are made. A stage that is no part of a pipeline yet begins one as its
- * root, and takes in the stages that only its pipeline reads. A stage of a pipeline computes element by element or sums
- * few terms, so its value is needed near the place where it is computed; what sums many terms has a tile of its own and
- * ends the pipelines that read it. The same input gives the same pipelines: only what is part of its one reader is
- * inlined before, so that it does not matter whether the source gives it a name.
+ * Goes from the last stage to the first, as groups are made. A stage that is no part of a pipeline yet begins one as
+ * its root, and takes in the stages that only its pipeline reads. A stage of a pipeline computes element by element or
+ * sums few terms, so its value is needed near the place where it is computed; what sums many terms has a tile of its
+ * own and ends the pipelines that read it. The same input gives the same pipelines: only what is part of its one reader
+ * is inlined before, so that it does not matter whether the source gives it a name.
  *
  * A pipeline may be computed in strips (pipeline_emit.c) or apart, stage after stage, by the other groups. Both are in
  * the space: the first gene of the pipeline's group chooses.

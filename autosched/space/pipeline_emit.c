@@ -2,12 +2,14 @@
  *
  * The root's loops, from the outside in:
  *
- *    strip (parallel), tile, other axes, rows of a strip, vectors of a row, reductions, register rows and vectors, lanes
+ *    strip (parallel), tile, other axes, rows of a strip, vectors of a row,
+ *    reductions, register rows and vectors, lanes
  *
- * Every other stage has a place: it is inlined, or computed whole (root), for a strip, for a tile of a strip, for the next
- * row of a strip, where it keeps what earlier rows computed (a sliding window), or for a register tile. A place is at
- * most as far inside as those of the stages that read it. The stage has its own register rows and vectors there. Sums
- * are kept in registers. Where reads beyond a tensor's ends are tested, the first and the last vectors of rows are cut off.
+ * Every other stage has a place: it is inlined, or computed whole (root), for a strip, for a tile of a strip, for the
+ * next row of a strip, where it keeps what earlier rows computed (a sliding window), or for a register tile. A place is
+ * at most as far inside as those of the stages that read it. The stage has its own register rows and vectors there.
+ * Sums are kept in registers. Where reads beyond a tensor's ends are tested, the first and the last vectors of rows are
+ * cut off.
  */
 #include "autosched/space/tile.h"
 #include "lang/machine.h"
@@ -420,10 +422,12 @@ void pipeline_group_new(Space *space, Group *group, const Pipeline *pipeline) {
         make_places(space, group, strips, &strips->members[m]);
     const Member *root = &strips->members[pipeline->count - 1];
     int64_t vectors = axis_extent(root->stage->axes[root->vector]);
-    strips->strip_gene = root->row < 0 ? -1
-                                       : add_powers(space, group, arena_printf(arena, "%s strip", name),
-                                                    axis_extent(root->stage->axes[root->row]), STRIP_MOST, START_ROWS, 0);
-    strips->tiled_gene = add_choice(space, group, GENE_ORDER, arena_printf(arena, "%s tiled", name), root->row < 0 ? 1 : 2, 0);
+    strips->strip_gene = root->row < 0
+                             ? -1
+                             : add_powers(space, group, arena_printf(arena, "%s strip", name),
+                                          axis_extent(root->stage->axes[root->row]), STRIP_MOST, START_ROWS, 0);
+    strips->tiled_gene =
+        add_choice(space, group, GENE_ORDER, arena_printf(arena, "%s tiled", name), root->row < 0 ? 1 : 2, 0);
     strips->tile_gene = add_powers(space, group, arena_printf(arena, "%s tile", name),
                                    vectors < 0 ? -1 : ceil_divide(vectors, root->lanes), TILE_VECTORS, 16, 0);
     double work = group_work(group);

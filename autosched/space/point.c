@@ -195,7 +195,7 @@ static int step_choice(Random *random, const Gene *gene, int choice) {
 
 enum { GENES_OF_A_WAY = 8 }; /* to change the way in which a pipeline is computed counts as a gene in so many */
 
-/* Genes that matter in the group at the point: of a pipeline and its parts, those of the way in which it is computed. */
+/* Genes that matter in the group at the point: of a pipeline and its parts, those of the way it is computed in. */
 static int genes_that_matter(const Space *space, const Group *group, const int *point) {
     if (group->fused && !group_is_used(space, group, point))
         return 1 + group->genes.count / GENES_OF_A_WAY;

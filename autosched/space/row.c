@@ -8,11 +8,11 @@
  * A reduction with reuse that the members read by rows (the scores of attention) is computed for a block of rows by its
  * own register tile, into a buffer that stays in a near cache; the block is that tile's rows. A product of these rows
  * (of attention's weights and values), the root or what it reads, is computed from the block by a second tile. Rows of
- * a few elements become the lanes of vectors: a vector for each element of a row, kept in registers. A reduction over outer
- * axes continues in the whole row at each step. Short rows that are contiguous in memory are one row. A reduction over
- * the rows of a matrix runs in a few streams, which memory serves faster than one. A single row is shared by threads:
- * rfactor keeps a partial result for each piece, outside all members. A stage that scatters is such a group, without
- * leading axes if the scattered ones come first.
+ * a few elements become the lanes of vectors: a vector for each element of a row, kept in registers. A reduction over
+ * outer axes continues in the whole row at each step. Short rows that are contiguous in memory are one row. A reduction
+ * over the rows of a matrix runs in a few streams, which memory serves faster than one. A single row is shared by
+ * threads: rfactor keeps a partial result for each piece, outside all members. A stage that scatters is such a group,
+ * without leading axes if the scattered ones come first.
  */
 #include "autosched/space/tile.h"
 #include "lang/machine.h"

@@ -1,5 +1,5 @@
-/* rule.c - rules of the source as further sketches of a group: where the conditions of a rule hold for the group's root,
- * a gene chooses between the group's own structures and the rule's statements.
+/* rule.c - rules of the source as further sketches of a group: where the conditions of a rule hold for the group's
+ * root, a gene chooses between the group's own structures and the rule's statements.
  *
  * Formal names become those of the program: stage the root, axis[n] and sum[n] its loops, operand[n] what it reads,
  * producer[n] the stages that it reads, with loops of their own: producer[0].axis[1]. Names that statements return, and

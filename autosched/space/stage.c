@@ -1,5 +1,5 @@
-/* stage.c - what the rules for groups ask of a stage: what its expressions use, use again, and cost. No operator is known
- * by name.
+/* stage.c - what the rules for groups ask of a stage: what its expressions use, use again, and cost. No operator is
+ * known by name.
  */
 #include "autosched/space/groups.h"
 

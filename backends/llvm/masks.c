@@ -1,7 +1,7 @@
 /* masks.c - masked accesses for which the processor has no instruction: lane by lane, without branches.
  *
  * LLVM would make a branch for each lane. The tail of a register tile has hundreds, and all of its vectors stay live
- * over them: seconds of compile time. Instead, a lane that the mask leaves out is read from zeros, and stored to a
+ * over them: seconds of compilation. Instead, a lane that the mask leaves out is read from zeros, and stored to a
  * sink. The mask is a number whose bits are tested.
  */
 #include "backends/llvm/code.h"

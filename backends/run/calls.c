@@ -185,7 +185,7 @@ static bool is_busy(const Calls *calls) {
     return plain.disturbed >= MOST_DISTURBED && plain.disturbed * DISTURBED_PART > plain.count;
 }
 
-/* Whether threads wait for each other asleep, as OMP_WAIT_POLICY=passive has it: that they begin together tells nothing. */
+/* Whether threads wait for each other asleep (OMP_WAIT_POLICY=passive): that they begin together tells nothing. */
 static bool waits_asleep(const Calls *calls) {
     Plain plain = plain_calls(calls);
     return plain.asleep >= MOST_DISTURBED && 2 * plain.asleep > plain.disturbed;

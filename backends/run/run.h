@@ -43,7 +43,7 @@ typedef struct RunResult {
     bool unable;    /* transient, and nothing can run: no worker starts, or there is no memory for the arguments */
     bool died;      /* the worker ended or answered nonsense: the object's fault if others do well there */
     int status;     /* what the function returned */
-    double seconds; /* of one call: the lower quartile of those that nothing disturbed, or of all where there are none */
+    double seconds; /* of one call: the lower quartile of those that nothing disturbed, or else of all */
     double minimum, spread;
     int repeats;
     Disturbance disturbance;

@@ -18,8 +18,8 @@ CallSeen watch_call(const WatchedCall *call, int64_t count, bool examine, int *s
 /* Runs parallel loops of candidates in contiguous shares, as the code of finished objects does. The threads wait for
  * each other as those of a program do, which is left to OpenMP here and there. */
 void watch_parallel(void (*body)(void *closure, int64_t begin, int64_t end), void *closure, int64_t extent);
-/* Gives each thread a processor of its own, as it has on a machine that is not busy: there the system may put two on one
- * and leave them there. Or all processors to all threads again. */
+/* Gives each thread a processor of its own, as it has on a machine that is not busy: there the system may put two on
+ * one and leave them there. Or all processors to all threads again. */
 void watch_spread(bool apart);
 /* Waits until all threads have a processor at once, for so long at most. Returns the seconds that it took. */
 double watch_gather(double limit_seconds);

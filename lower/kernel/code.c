@@ -1,6 +1,6 @@
 /* code.c - how much code a kernel becomes: what it stores to each tensor, in instructions, after the last pass.
  *
- * An estimate for limits of compile time, the same for all code generators. What copies of a statement share counts
+ * An estimate for limits on compile time, the same for all code generators. What copies of a statement share counts
  * once in a loop. Lanes count one by one where no instruction treats them together: those of reads that lie apart
  * in memory, of accesses under masks that the processor lacks, of divisions.
  */

@@ -3,8 +3,9 @@
  *
  * Works on runs of statements that are only stores. Reads x(b + k + lane * stride), for several k less than a stride
  * apart, are made once: everything from the first element to the last is inside the buffer. Where iterations of a
- * parallel loop may write elements between them, all k are read or none are. Stores for all k are made together if nothing reads what they store. A vector of as many lanes as a register has is made of `stride` registers,
- * interleaved by each prime factor of the stride in turn. Needs unrolled loops.
+ * parallel loop may write elements between them, all k are read or none are. Stores for all k are made together if
+ * nothing reads what they store. A vector of as many lanes as a register has is made of `stride` registers, interleaved
+ * by each prime factor of the stride in turn. Needs unrolled loops.
  */
 #include "lang/program.h"
 #include "lower/kernel/passes.h"

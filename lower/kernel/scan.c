@@ -154,8 +154,8 @@ static void find_carry(Carry *carry, const Stmt *stmt) {
     carry->loops.count -= loop;
 }
 
-/* Whether the read is of the element that the store wrote one step before. Where no index of the store is the step, there
- * is a single step: what is read was there before. */
+/* Whether the read is of the element that the store wrote one step before. Where no index of the store is the step,
+ * there is a single step: what is read was there before. */
 static bool is_of_last_step(const Carry *carry, const Stmt *store, const Expr *read) {
     Affine affine;
     bool steps = false;

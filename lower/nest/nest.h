@@ -131,7 +131,7 @@ typedef struct NestError {
 Nest *nest_build(Arena *arena, const Program *program, const Schedule *schedule, const int64_t *choices,
                  const Target *target, NestError *error);
 /* The holes of a schedule that stand for loops, places and orders: what each may become, where those before it are
- * filled. NULL: it has none. It keeps what it found out, in the arena. Choices are those of all holes of the schedule. */
+ * filled. NULL: it has none. What it found out is kept in the arena. Choices are those of all holes of the schedule. */
 typedef struct HoleTree HoleTree;
 HoleTree *hole_tree_new(Arena *arena, const Program *program, const Schedule *schedule, const Target *target);
 /* The schedule, with lists of what each of these holes may become with some choices before it. */

@@ -2,7 +2,8 @@
  *
  * A hole is looked at where it stands: in the nest of the statements before it, in which no hole for names is left.
  * Choices that are legal there with one of a few sizes are offered, and those after which the nest is not legal yet
- * where statements follow that may mend it; if there are none, all. Of a list of the source, those that are loops there.
+ * where statements follow that may mend it; if there are none, all. A list of the source offers what of it is
+ * loops there.
  */
 #include "lower/nest/state.h"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# `make bench` itself, with a small shape of each kind of workload and little tuning: it ends, every result is right, and the
-# tables and the plot are there. Times are not looked at.
+# `make bench` itself, with a small shape of each kind of workload and little tuning: it ends, every result is right,
+# and the tables and the plot are there. Times are not looked at.
 . "${srcdir:-.}/tests/lib.sh"
 
 cat >"$work/small.txt" <<'EOF'
@@ -26,7 +26,8 @@ unset ONLY DB FP_ERROR WEIGHTS DNNL
 runs "bench ends well" "$bench" "$TENSORC" "$work/bench"
 cp "$work/out" "$work/table"
 results=$work/bench/results.tsv
-is "$(awk -F'\t' '$5 == "O2" && $11 == "right"' "$results" | wc -l)" 32 "all 16 workloads are right with 1 thread and with 2"
+is "$(awk -F'\t' '$5 == "O2" && $11 == "right"' "$results" | wc -l)" 32 \
+    "all 16 workloads are right with 1 thread and with 2"
 unlike "$(cat "$work/table" "$results")" 'WRONG|FAILED' "no library is wrong"
 like "$(cat "$work/table")" '^CA\.0 .*[0-9]%' "a workload without a library has its share of the peak"
 like "$(cat "$work/table")" 'c -O2 of these: at most [0-9.]+ s .* [0-9]+ MB' "time and memory of the compiler are there"
@@ -71,7 +72,8 @@ line() {
     line operators A.1 'loose:library 1' 40 right
 } >"$work/results"
 runs "known results are reported" "$work/bench/report" "$work/results" "$work/plot"
-like "$(cat "$work/out")" '^A +1\.00 +1\.00 +1\.00 +4\.00 +4\.00 +2\.00 +- +- +- +2\.00 +2\.00 +2\.00 +0\.50' "means are geometric"
+like "$(cat "$work/out")" '^A +1\.00 +1\.00 +1\.00 +4\.00 +4\.00 +2\.00 +- +- +- +2\.00 +2\.00 +2\.00 +0\.50' \
+    "means are geometric"
 like "$(cat "$work/out")" '^A\.1 .*WRONG: library 1' "a wrong result is shown"
 
 like "$(cat "$work/out")" '^A\.0 .*the machine was busy' "what else the machine did is shown"

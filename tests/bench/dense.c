@@ -18,7 +18,7 @@ enum { MOST_STAGES = 400, MOST_RANK = 6, LINE = 1 << 16 };
 #define KNOBS(K)                                                                                                       \
     K(stages, 3, 60, "stages: one line each")                                                                          \
     K(rank, 1, 3, "dimensions, up to 6")                                                                               \
-    K(size, 0, 2, "sizes: 0 known, 1 of run time, 2 the last one known")                                               \
+    K(size, 0, 2, "sizes: 0 known, 1 at run time, 2 the last one known")                                               \
     K(reads, 1, 12, "reads of a stage")                                                                                \
     K(reach, 1, 3, "how far a read is from the own place")                                                             \
     K(modes, 1, 31, "ends of rows, a sum of 1 zero, 2 edge, 4 wrap, 8 reflect, 16 another tensor")                     \

@@ -20,7 +20,8 @@ missing() {
 }
 
 is "$(missing "$srcdir/HACKING.md" "$srcdir")" "" "each file that HACKING.md names is there"
-for folder in lang parser sema lower/nest lower/kernel autosched/space autosched/model autosched/records autosched/search \
+for folder in lang parser sema lower/nest lower/kernel autosched/space autosched/model autosched/records \
+    autosched/search \
     backends/emit backends/llvm backends/run driver; do
     grep -q "$folder/\|\`${folder#*/}\`" "$srcdir/HACKING.md" || echo "$folder"
 done >"$work/unnamed"
@@ -31,7 +32,9 @@ done >"$work/unnamed"
 is "$(cat "$work/unnamed")" "" "each table has a place in it"
 
 # The check itself sees what it looks for.
-printf 'See `lang/nowhere.c`, `lang/expr.h`, [x](GONE.md#y) and `nothing.c`; `make check` and `Kernel` are no files.\n' >"$work/page.md"
+printf 'See `lang/nowhere.c`, `lang/expr.h`, [x](GONE.md#y) and `nothing.c`;
+`make check` and `Kernel` are no files.\n' \
+    >"$work/page.md"
 is "$(missing "$work/page.md" "$srcdir")" "GONE.md
 lang/nowhere.c
 nothing.c" "a file that is not there is seen"

@@ -1,12 +1,13 @@
 #!/bin/sh
-# What a packager does: make the tarball's tree, build it elsewhere with the sources read-only, install into DESTDIR, use what was
-# installed, uninstall, clean. (`make distcheck` does this too, and runs all tests again.)
+# What a packager does: make the tarball's tree, build it elsewhere with the sources read-only, install into DESTDIR,
+# use what was installed, uninstall, clean. (`make distcheck` does this too, and runs all tests again.)
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 
 mkdir here vpath
-(cd here && "$srcdir/configure" -q) >log 2>&1 && make -C here -s distdir distdir=tree >>log 2>&1 && chmod -R a-w here/tree
+(cd here && "$srcdir/configure" -q) >log 2>&1 && make -C here -s distdir distdir=tree >>log 2>&1 &&
+    chmod -R a-w here/tree
 report $? "the tarball's tree is made" || diag_file log
 cd vpath || exit 1
 runs "it is configured from another folder" ../here/tree/configure -q --prefix=/usr CFLAGS=-O0
@@ -17,7 +18,8 @@ is "$(ls "$work/root/usr/bin" | tr '\n' ' ')" "tensorc tensorc-worker " "the two
 report $? "README and reference are installed"
 [ -f "$work/root/usr/share/doc/tensorc/OPERATORS.md" ]
 report $? "the list of operators is installed beside them"
-is "$(cd "$work/root/usr/share/tensorc/stdlib" && cat *.tensor | cksum)" "$(cat "$srcdir"/stdlib/*.tensor | cksum)" "and the sources of the operators, to be read"
+is "$(cd "$work/root/usr/share/tensorc/stdlib" && cat *.tensor | cksum)" "$(cat "$srcdir"/stdlib/*.tensor | cksum)" \
+    "and the sources of the operators, to be read"
 cat >k.tensor <<'EOF'
 import "nn"
 export matmul(M=5, N=6, K=7)

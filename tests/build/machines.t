@@ -4,15 +4,18 @@
 
 # names_in ROOT: comparisons of a name of a family, a processor or a triple with a text, as FILE:LINE.
 names_in() {
-    (cd "$1" && grep -rnE '(family|cpu|triple|architecture|machine)(->name)?(\[[0-9]\] *[!=]=|, *"[a-z])' --include='*.[ch]' lang lower autosched backends driver |
+    (cd "$1" && grep -rnE '(family|cpu|triple|architecture|machine)(->name)?(\[[0-9]\] *[!=]=|, *"[a-z])' \
+        --include='*.[ch]' lang lower autosched backends driver |
         grep -E 'str[n]?cmp|\[[0-9]\] *[!=]=' | sed 's/^\([^:]*:[0-9]*\):.*/\1/' | sort)
 }
 
 is "$(names_in "$srcdir")" "" "no code asks for the name of a processor or a family"
-is "$(cd "$srcdir" && grep -lE 'family.*"(x86|arm)"|"(x86|arm)".*family' -r --include='*.[ch]' lower autosched backends driver)" "" \
+is "$(cd "$srcdir" && grep -lE 'family.*"(x86|arm)"|"(x86|arm)".*family' -r --include='*.[ch]' lower autosched \
+    backends driver)" "" \
     "no code passes the name of a family on"
 
-# processors_in ROOT: texts that are the name of a processor, as FILE:LINE; but comments, and names that other tools use.
+# processors_in ROOT: texts that are the name of a processor, as FILE:LINE; but comments, and names that other tools
+# use.
 processors_in() {
     sed -n 's/^PROCESSOR(\("[^"]*"\),.*/\1/p' "$srcdir/lang/processors.def" >"$work/processors"
     (cd "$1" && grep -rnFf "$work/processors" --include='*.[ch]' lang lower autosched backends driver |
@@ -23,8 +26,10 @@ is "$(processors_in "$srcdir")" "" "no code names a processor"
 # Each processor and target names a row of machines.def that stands there, and each row is named.
 sed -n 's/^MACHINE(\([a-z0-9_]*\),.*/\1/p' "$srcdir/lang/machines.def" | sort >"$work/rows"
 { sed -n 's/^PROCESSOR("[^"]*", "[^"]*", \([a-z0-9_]*\),.*/\1/p' "$srcdir/lang/processors.def"
-  tr '\n' ' ' <"$srcdir/lang/targets.def" | sed 's/TARGET(/\n&/g' | sed -n 's/^TARGET(.*", \([a-z0-9_]*\), *".*/\1/p'; } | sort -u >"$work/named"
-is "$(cat "$work/named")" "$(cat "$work/rows")" "all rows of machines.def are named by targets and processors, and no others"
+  tr '\n' ' ' <"$srcdir/lang/targets.def" | sed 's/TARGET(/\n&/g' |
+      sed -n 's/^TARGET(.*", \([a-z0-9_]*\), *".*/\1/p'; } | sort -u >"$work/named"
+is "$(cat "$work/named")" "$(cat "$work/rows")" \
+    "all rows of machines.def are named by targets and processors, and no others"
 
 # The check itself sees what it looks for.
 for folder in lang lower autosched backends driver; do mkdir -p "$work/tree/$folder"; done

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The list of the library's operators, stdlib/OPERATORS.md: what stdlib/document.sh makes of the sources, with every def, combiner
-# and instr that the parser finds in them, each with a comment. ACCEPT=1 writes it anew.
+# The list of the library's operators, stdlib/OPERATORS.md: what stdlib/document.sh makes of the sources, with every
+# def, combiner and instr that the parser finds in them, each with a comment. ACCEPT=1 writes it anew.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$srcdir/stdlib" || exit 1
 document=$srcdir/stdlib/OPERATORS.md
@@ -35,7 +35,8 @@ def thrice(float(N) x) -> (y) { y(i) = 3 * x(i) }
 END
 exits 1 "an operator without a comment is refused" sh document.sh "$work/bare.tensor"
 is "$(cat "$work/err")" "$work/bare.tensor:9: def thrice has no comment" "it is named with its place"
-like "$(cat "$work/out")" '^Twice x, `2\*x`, or 2\\\*x\.$' "a star is no emphasis, and is as it stands between backquotes"
+like "$(cat "$work/out")" '^Twice x, `2\*x`, or 2\\\*x\.$' \
+    "a star is no emphasis, and is as it stands between backquotes"
 like "$(cat "$work/out")" '^    -> \(y\)$' "a header may have several lines"
 like "$(cat "$work/out")" '^What the section says\.$' "a section says what holds for its operators"
 

@@ -7,7 +7,8 @@ reference=$srcdir/lang/REFERENCE.md
 column() {
     number=$1 file=$2
     shift 2
-    for row; do sed -n "s/^$row(\(.*\)/\1/p" "$file"; done | awk -F', ' "{ gsub(/\"/, \"\", \$$number); print \$$number }"
+    for row; do sed -n "s/^$row(\(.*\)/\1/p" "$file"; done | awk -F', ' \
+        "{ gsub(/\"/, \"\", \$$number); print \$$number }"
 }
 
 # Rows of tables have no other bars, and a choice has places for its operands.

@@ -5,8 +5,8 @@ mkdir "$work/in"
 cd "$work/in" || exit 1
 perl -MJSON::PP -e 1 2>/dev/null || skip_all "no JSON::PP of perl here"
 
-# check.pl COUNTS: what was said as text is UTF-8 that a terminal shows as text; what was said as JSON is one array of at least COUNT
-# elements that have all that an element has.
+# check.pl COUNTS: what was said as text is UTF-8 that a terminal shows as text; what was said as JSON is one array of
+# at least COUNT elements that have all that an element has.
 cat >check.pl <<'EOF'
 use JSON::PP;
 use Encode;
@@ -22,7 +22,8 @@ sub json {
     ref $array eq 'ARRAY' or return "$name: no array; ";
     @$array >= $count or return "$name: " . scalar(@$array) . " elements; ";
     for my $e (@$array) {
-        for (qw(file line column endLine endColumn severity id message notes hints)) { exists $e->{$_} or return "$name: no $_; " }
+        for (qw(file line column endLine endColumn severity id message notes hints)) {
+            exists $e->{$_} or return "$name: no $_; " }
         $e->{severity} =~ /^(error|warning|note)$/ or return "$name: severity $e->{severity}; ";
     }
     "";
@@ -31,12 +32,14 @@ sub slurp { local $/; open(my $in, '<:raw', $_[0]) or die $_[0]; scalar(<$in>) /
 open(my $list, '<', $ARGV[0]) or die;
 while (<$list>) {
     my ($number, $count, $one, $two, $name) = /^(\d+) (\d+) (\d+) (\d+) (.*)/;
-    print shown($name, slurp("$number.text") . slurp("$number.json") . slurp("$number.out")), json($name, slurp("$number.json"), $count);
+    print shown($name, slurp("$number.text") . slurp("$number.json") . slurp("$number.out")),
+        json($name, slurp("$number.json"), $count);
     print "$name: status $one, $two; " if $one > 2 || $two > 2;
 }
 EOF
 
-# told NAME COUNT ARGUMENTS...: what tensorc says, as text and as JSON of at least COUNT elements; it never ends by a signal.
+# told NAME COUNT ARGUMENTS...: what tensorc says, as text and as JSON of at least COUNT elements; it never ends by a
+# signal.
 said=0
 told() {
     name=$1 count=$2 said=$((said + 1)); shift 2
@@ -55,7 +58,8 @@ good='def f(float(N) a) -> (b) { b(i) = a(i) }'
 echo "$good" >good.tensor
 # Commands of terminals, C1, surrogates, longer than need be, beyond the last, cut short, text that turns around, marks.
 number=0
-for bytes in '\033[31m' '\007\177' '\302\233' '\355\240\200\355\260\200' '\300\257' '\360\200\200\257' '\364\220\200\200' \
+for bytes in '\033[31m' '\007\177' '\302\233' '\355\240\200\355\260\200' '\300\257' '\360\200\200\257' \
+    '\364\220\200\200' \
     '\377\376' '\342\202' '\342\200\256' '\342\200\250' '\357\273\277' \
     '\363\240\200\201' 'plain \303\251 \342\202\254 \360\237\230\200'; do
     number=$((number + 1))
@@ -66,9 +70,14 @@ for bytes in '\033[31m' '\007\177' '\302\233' '\355\240\200\355\260\200' '\300\2
     printf "$good\nschedule f on \"$bytes\" { }\n" >"$number/on.tensor"
     printf "import \"$bytes\"\n$good\n" >"$number/import.tensor"
     printf "import \"$bytes\n$good\n" >"$number/open.tensor"
-    printf "def f(float(N) a, float(N) w) -> (b) { b(i) = a(i) * w(i) }\nexport f(w=\"$number/w.npy\")\nexport f(w=\"$bytes\") as g\n" >"$number.tensor"
-    printf "\\223NUMPY\\001\\000\\100\\000{'descr': '$bytes', 'fortran_order': False, 'shape': (3,), } $bytes                 \n" >"$number/w.npy"
-    printf "instr i(float(4) a, float(4) b) on \"$bytes\" needs \"$bytes\" { a(i) = b(i) } = \"$bytes\"\n$good\n" >"$number/instr.tensor"
+    printf "def f(float(N) a, float(N) w) -> (b) { b(i) = a(i) * w(i) }\n\
+export f(w=\"$number/w.npy\")\nexport f(w=\"$bytes\") as g\n" \
+        >"$number.tensor"
+    printf "\\223NUMPY\\001\\000\\100\\000{'descr': '$bytes', 'fortran_order': False, 'shape': (3,), } \
+$bytes                 \n" \
+        >"$number/w.npy"
+    printf "instr i(float(4) a, float(4) b) on \"$bytes\" needs \"$bytes\" { a(i) = b(i) } = \"$bytes\"\n$good\n" \
+        >"$number/instr.tensor"
     for place in code comment on import open instr; do
         told "$place" 0 -fsyntax-only -Wall "$number/$place.tensor"
     done
@@ -99,7 +108,8 @@ done
 printf '# tuning records of tensorc, format 1\n\n' >records.txt
 "$TENSORC" db import --db=hostile.db records.txt >/dev/null
 if have sqlite3; then
-    sqlite3 hostile.db "INSERT INTO records (task, target, schedule, threads, outcome, seconds, spread, repeats, seed) VALUES
+    sqlite3 hostile.db "INSERT INTO records (task, target, schedule, threads, outcome, seconds, spread,
+        repeats, seed) VALUES
         ('t' || char(27) || '[2J', 'x' || char(155) || char(8238), 's', 1, 0, 0.5, 0.1, 3, 1)" 2>/dev/null
 fi
 capture "$TENSORC" db ls --db=hostile.db
@@ -135,14 +145,17 @@ all_told "in two words, too"
 
 # Random bytes where text is expected; what is made depends on the number alone.
 for seed in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-    perl -e 'srand(shift); my @words = ("def f(float(N) a) -> (b) { b(i) = a(i) }\n", "\"", "schedule f on ", "export ", "import \"", "#", " { ", "\n", "\x1b[", "\xc2", "\xed\xa0");
-        print rand() < 0.5 ? $words[rand @words] : join("", map { chr(rand 256) } 1 .. rand 12) for 1 .. 30' "$seed" >random.tensor
+    perl -e 'srand(shift); my @words = ("def f(float(N) a) -> (b) { b(i) = a(i) }\n", "\"",
+        "schedule f on ", "export ", "import \"", "#", " { ", "\n", "\x1b[", "\xc2", "\xed\xa0");
+        print rand() < 0.5 ? $words[rand @words] : join("", map { chr(rand 256) } 1 .. rand 12) for 1 .. 30' \
+            "$seed" >random.tensor
     told "$seed" 0 -fsyntax-only -Wall random.tensor
 done
 all_told "random bytes"
 
 # What is printed for people goes through lang/terminal.c, but for texts without anything from outside.
-is "$(cd "$srcdir" && find lang parser sema lower autosched backends driver -name "*.[cly]" -exec grep -nE 'fprintf\(stderr|vfprintf\(|[^_]vprintf\(' {} + |
+is "$(cd "$srcdir" && find lang parser sema lower autosched backends driver -name "*.[cly]" -exec grep -nE \
+    'fprintf\(stderr|vfprintf\(|[^_]vprintf\(' {} + |
     grep -v '^lang/terminal.c\|^backends/run/worker.c:.*usage')" "" "all output goes through one function"
 
 done_testing

@@ -1,6 +1,7 @@
 #!/bin/sh
-# What the user reads when a file is wrong: each NAME.tensor here and, in NAME.expected, the messages and the exit status.
-# A line `# options: ...` in the file replaces the usual options. Every row of diagnostics.def must occur somewhere.
+# What the user reads when a file is wrong: each NAME.tensor here and, in NAME.expected, the messages and the exit
+# status. A line `# options: ...` in the file replaces the usual options. Every row of diagnostics.def must occur
+# somewhere.
 . "${srcdir:-.}/tests/lib.sh"
 here=$srcdir/tests/err
 cd "$here" || exit 1

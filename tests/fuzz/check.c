@@ -84,7 +84,8 @@ static int64_t binding_value(const AstFile *tree, const char *name) {
 /* The version of the program for the value of one of its sizes, or for no more than that, as `tune` and -O2 make
  * them; where a requirement cannot hold there is none. */
 static Program *version_of(Arena *arena, const AstFile *whole, const char *text, Program *program) {
-    const char *bound = header_value(arena, text, "bound=", NULL), *limited = header_value(arena, text, "limited=", NULL);
+    const char *bound = header_value(arena, text, "bound=", NULL);
+    const char *limited = header_value(arena, text, "limited=", NULL);
     const char *why = "", *name = bound ? bound : limited;
     if (!name)
         return program;
@@ -124,8 +125,8 @@ static void check_module(Arena *arena, Checked *c, Sources *sources, Diagnostics
         return;
     Unit *unit = &module->units.items[0];
     c->named = c->named && unit->alternative_count;
-    c->program = version_of(arena, whole, c->text, c->named ? unit->alternatives[c->data % (uint64_t)unit->alternative_count]
-                                                       : unit->program);
+    c->program = version_of(arena, whole, c->text,
+                            c->named ? unit->alternatives[c->data % (uint64_t)unit->alternative_count] : unit->program);
     c->schedule = unit->schedule_count ? unit->schedules[0] : NULL;
     if (!read_sizes(whole, c))
         c->program = NULL;
@@ -427,7 +428,8 @@ Fault check_text(Arena *arena, const char *text, const FuzzOptions *options, Cou
         return FAULT_NONE;
     }
     fuzz_step = "interpreting";
-    run.interpreter = interpreter_new(program_meaning(checked.program), checked.sizes, run.arguments, &run.status, &reason);
+    run.interpreter =
+        interpreter_new(program_meaning(checked.program), checked.sizes, run.arguments, &run.status, &reason);
     Fault fault = run_scheduled(&run);
     interpreter_free(run.interpreter);
     return fault;

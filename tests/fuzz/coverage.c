@@ -133,10 +133,12 @@ void counters_print(const Counters *c, double cpu_seconds, FILE *stream) {
     print_features(c, stream);
     fprintf(stream,
             "%lld cases: %lld compared, %lld under schedules that are refused, %lld too large, %lld too long, "
-            "%lld with a bad status, %lld completed, %lld by algorithms, %lld compiled (-O0 %lld, -O1 %lld, -O2 %lld, schedules %lld)\n",
+            "%lld with a bad status, %lld completed, %lld by algorithms, %lld compiled (-O0 %lld, -O1 %lld, -O2 %lld, "
+            "schedules %lld)\n",
             (long long)c->cases, (long long)c->run, (long long)c->refused, (long long)c->too_large,
-            (long long)c->too_long, (long long)c->bad_status, (long long)c->completed, (long long)c->named, (long long)c->objects,
-            (long long)c->levels[0], (long long)c->levels[1], (long long)c->levels[2], (long long)c->levels[3]);
+            (long long)c->too_long, (long long)c->bad_status, (long long)c->completed, (long long)c->named,
+            (long long)c->objects, (long long)c->levels[0], (long long)c->levels[1], (long long)c->levels[2],
+            (long long)c->levels[3]);
     for (int f = 1; f < FAULT_COUNT; f++)
         fprintf(stream, "%s%s %lld", f > 1 ? ", " : "", fault_names[f], (long long)c->faults[f]);
     fprintf(stream, "; %.1f CPU seconds, %.2f ms a case\n", cpu_seconds,

@@ -1,12 +1,13 @@
 #!/bin/sh
-# Random programs under random schedules mean what the interpreter says; and the fuzzer sees what is wrong, and makes it small.
-# FUZZ_CASES asks for another number of cases, FUZZ_SEED for other ones.
+# Random programs under random schedules mean what the interpreter says; and the fuzzer sees what is wrong, and makes it
+# small. FUZZ_CASES asks for another number of cases, FUZZ_SEED for other ones.
 . "${srcdir:-.}/tests/lib.sh"
 fuzz=$builddir/tests/fuzz/fuzz
 first=${FUZZ_SEED:-1}
 
 for seed in $first $((first + 1)); do
-    runs "${FUZZ_CASES:-350} cases of seed $seed" "$fuzz" --cases="${FUZZ_CASES:-350}" --seed="$seed" --found="$work/found"
+    runs "${FUZZ_CASES:-350} cases of seed $seed" "$fuzz" --cases="${FUZZ_CASES:-350}" --seed="$seed" \
+        --found="$work/found"
     [ "$status" -eq 0 ] || diag_file "$work/out" 200
 done
 like "$(cat "$work/out")" 'mismatch 0, memory 0, .* crash 0, timeout 0' "and what was found is counted"
@@ -25,10 +26,12 @@ values=$builddir/tests/fuzz/values
 runs "programs of seed $first against an oracle that shares no code with the compiler" \
     "$values" --cases="${VALUES_CASES:-240}" --seed="$first"
 [ "$status" -eq 0 ] || diag_file "$work/out" 60
-like "$(tail -n 1 "$work/out")" "^cases ${VALUES_CASES:-240}, refused [0-9]*, left open [0-9], .* wrong 0\$" "are judged, few left out"
+like "$(tail -n 1 "$work/out")" "^cases ${VALUES_CASES:-240}, refused [0-9]*, left open [0-9], .* wrong 0\$" \
+    "are judged, few left out"
 runs "those that once failed" "$values" "$srcdir"/tests/fuzz/exact/*.tensor
 [ "$status" -eq 0 ] || diag_file "$work/out" 60
-like "$(tail -n 1 "$work/out")" 'refused 0, left open 0, status 2 0, values compared [0-9]{3,}, wrong 0' "are right, all of them"
+like "$(tail -n 1 "$work/out")" 'refused 0, left open 0, status 2 0, values compared [0-9]{3,}, wrong 0' \
+    "are right, all of them"
 
 # What is built into every kernel: m: products are sums; l: loops miss their last step; s: stores go too far.
 for plant in m l s; do

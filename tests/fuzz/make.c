@@ -3,9 +3,10 @@
 #include "tests/unit/random_program.h"
 #include <string.h>
 
-/* One case in so many is a product that an instruction may compute, one is a program of stages that belong together; one
- * schedule in so many has holes, one is a point of the space of schedules. */
-enum { PRIMITIVES = 10, PRODUCT_EVERY = 15, PRODUCT = 5, WHOLE_EVERY = 6, WHOLE = 4, HOLES_EVERY = 10, POINT_EVERY = 8, POINT = 3 };
+/* One case in so many is a product that an instruction may compute, one is a program of stages that belong together;
+ * one schedule in so many has holes, one is a point of the space of schedules. */
+enum { PRIMITIVES = 10, PRODUCT_EVERY = 15, PRODUCT = 5, WHOLE_EVERY = 6, WHOLE = 4 };
+enum { HOLES_EVERY = 10, POINT_EVERY = 8, POINT = 3 };
 
 static uint64_t mix(uint64_t seed, uint64_t number) {
     uint64_t z = seed * 0x9e3779b97f4a7c15u + number * 0xd1342543de82ef95u + 0x632be59bd9b4e019u;

@@ -112,7 +112,8 @@ static void add_stage(Pipes *pipes, int number) {
 }
 
 static void print_pipeline(Arena *arena, Text *text, Random *random) {
-    Pipes pipes = {arena, text, random, ONE_OF(random, "float", "float", "float", "double", "int32", "int16"), .count = 1};
+    Pipes pipes = {arena, text, random, ONE_OF(random, "float", "float", "float", "double", "int32", "int16"),
+                   .count = 1};
     int stages = 2 + below(random, STAGES_MOST - 1);
     bool two = below(random, 6) == 0;
     pipes.planes[0] = (Plane){"X", "M", "N"};
@@ -156,7 +157,8 @@ static void print_layers(Arena *arena, Text *text, Random *random) {
         const char *weights = l ? "G" : "F", *window = ONE_OF(random, "", "r_w in 0:3", "r_w in 0:3");
         const char *at = *window ? ONE_OF(random, "i + r_w - 1", "i + r_w", "2*i + r_w - 2") : "i";
         const char *sum = below(random, 2) ? arena_printf(arena, "S%d", l) : arena_printf(arena, "T%d", l);
-        text_add(text, "    %s(i, c) +=! (%s(%s, r_c) else 0) * %s(%s, r_c, c) where i in 0:M, c in 0:N, r_c in 0:%s%s%s\n",
+        text_add(text,
+                 "    %s(i, c) +=! (%s(%s, r_c) else 0) * %s(%s, r_c, c) where i in 0:M, c in 0:N, r_c in 0:%s%s%s\n",
                  sum, from, at, weights, *window ? "r_w" : "1", input, *window ? ", " : "", window);
         if (*sum == 'S')
             text_add(text, "    T%d(i, c) = max(%s(i, c) * 0.25 - %s, 0) where i in 0:M, c in 0:N\n", l, sum,

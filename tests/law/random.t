@@ -1,6 +1,6 @@
 #!/bin/sh
-# Random programs, compiled and run at every -O, and under random schedules: their objects compute what the interpreter says.
-# RANDOM_RUNS asks for another number of them, RANDOM_FIRST for other ones.
+# Random programs, compiled and run at every -O, and under random schedules: their objects compute what the interpreter
+# says. RANDOM_RUNS asks for another number of them, RANDOM_FIRST for other ones.
 . "${srcdir:-.}/tests/lib.sh"
 x86=$(uname -m | sed -n 's/x86_64/yes/p') # the schedules are made for it
 first=${RANDOM_FIRST:-1}

@@ -1,7 +1,8 @@
 #!/bin/sh
-# The law of schedules: whatever a schedule does, the result is the interpreter's, at every size. Each NAME.tensor here holds a def, sizes
-# (`# sizes: M=0,1,17 N=5`: all combinations, of which every one is exported) and variants, each a schedule after a line
-# `# variant NAME`; the file of a variant is what stands before the first variant, the exports, and its own lines.
+# The law of schedules: whatever a schedule does, the result is the interpreter's, at every size. Each NAME.tensor here
+# holds a def, sizes (`# sizes: M=0,1,17 N=5`: all combinations, of which every one is exported) and variants, each a
+# schedule after a line `# variant NAME`; the file of a variant is what stands before the first variant, the exports,
+# and its own lines.
 . "${srcdir:-.}/tests/lib.sh"
 here=$srcdir/tests/law
 cd "$work" || exit 1

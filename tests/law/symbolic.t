@@ -15,7 +15,8 @@ for file in matmul softmax stencil; do
             awk -v wanted="$variant" '/^# variant / { on = $3 == wanted; next } on' "$here/$file.tensor"
         } >scheduled.tensor
         runs "$file, $variant, compiles" "$TENSORC" -c scheduled.tensor -o scheduled.o --header scheduled.h
-        runs "links" $CC -std=c11 -DLAW_"$def" -I. -I"$srcdir" "$here/symbolic.c" plain.o scheduled.o -o law -fopenmp -lm
+        runs "links" $CC -std=c11 -DLAW_"$def" -I. -I"$srcdir" "$here/symbolic.c" plain.o scheduled.o -o law -fopenmp \
+            -lm
         runs "$file, $variant, is plain at all sizes" env OMP_NUM_THREADS=2 ./law
     done
 done

@@ -1,5 +1,6 @@
 #!/bin/sh
-# algorithms.t - defs that implement others: results within their errors, chosen by blocks and by tuning, kept in the database.
+# algorithms.t - defs that implement others: results within their errors, chosen by blocks and by tuning, kept in the
+# database.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
@@ -59,10 +60,12 @@ one() {
 } >borders.tensor
 for level in -O0 -O2; do
     runs "$level: results are within the errors" "$TENSORC" -run $level -ffp-error=1e-4 borders.tensor
-    is "$(grep -c 'all results checked, by .*conv' "$work/out")" "$(grep -c ^schedule borders.tensor)" "$level: every one by its algorithm"
+    is "$(grep -c 'all results checked, by .*conv' "$work/out")" "$(grep -c ^schedule borders.tensor)" \
+        "$level: every one by its algorithm"
 done
 
-# Large enough for blocks of transformed tiles to be computed inside of the loops of the results: images, groups and rows of tiles.
+# Large enough for blocks of transformed tiles to be computed inside of the loops of the results: images, groups and
+# rows of tiles.
 cat >blocks.tensor <<'EOT'
 import "nn"
 def layer(float(N, H, W, C) I, const float(KH, KW, C, M) F, const float(M) bias) -> (O) {
@@ -82,12 +85,14 @@ schedule transposed on x86 { algorithm(transposed_conv2d_nhwc_winograd2) }
 EOT
 for threads in 1 2; do
     if runs_here x86-64-v3; then
-        runs "blocks with threads: $threads" "$TENSORC" -run -O2 --threads=$threads --target=x86-64-v3 -ffp-error=1e-4 blocks.tensor
+        runs "blocks with threads: $threads" "$TENSORC" -run -O2 --threads=$threads --target=x86-64-v3 -ffp-error=1e-4 \
+            blocks.tensor
         is "$(grep -c 'sampled points, .*by .*winograd' "$work/out")" 5 "all results are within the errors"
     else
         skip "this machine does not run x86-64-v3" 2
     fi
-    "$TENSORC" -c -O2 --threads=$threads --target=x86-64-v3 -ffp-error=1e-4 --emit-schedule=blocks.$threads blocks.tensor -o blocks.o
+    "$TENSORC" -c -O2 --threads=$threads --target=x86-64-v3 -ffp-error=1e-4 --emit-schedule=blocks.$threads \
+        blocks.tensor -o blocks.o
     is "$(grep -c '^ *compute_at(\(t[.]\)*V, ' blocks.$threads)" 5 "which are computed in blocks"
 done
 
@@ -105,7 +110,8 @@ import "nn"
 export conv2d_nhwc(N=1, H=7, W=7, C=512, M=512, KH=3, KW=3, P=1) as small
 schedule small on x86 { algorithm(conv2d_nhwc_winograd4) }
 EOT
-"$TENSORC" -c -O2 --threads=2 --target=x86-64-v4 -ffp-error=1e-4 --emit-schedule=threads.block threads.tensor -o threads.o
+"$TENSORC" -c -O2 --threads=2 --target=x86-64-v4 -ffp-error=1e-4 --emit-schedule=threads.block threads.tensor \
+    -o threads.o
 like "$(cat threads.block)" 'reorder\(Q.n, [a-z0-9_]*p_o, [a-z0-9_]*q_o, ' "rows and columns of tiles first"
 
 # choice COMMAND...: the algorithms that are chosen.
@@ -121,28 +127,35 @@ export layers(N=1, H=12, W=12, C=16, M=32)
 EOT
 runs "without -ffp-error they are as written" "$TENSORC" -run -O2 two.tensor
 unlike "$(cat "$work/out")" winograd "no algorithm with an error is taken"
-runs "tuning chooses among them" "$TENSORC" -v -run -O tune --trials=12 --db=t.db -ffp-error=1e-4 --emit-schedule=found.tensor two.tensor
-like "$(cat "$work/err")" '^tensorc: layers, first by conv2d_nhwc_winograd[^:]*: [1-9][0-9]* trials?' "those of the first layer were measured"
+runs "tuning chooses among them" "$TENSORC" -v -run -O tune --trials=12 --db=t.db -ffp-error=1e-4 \
+    --emit-schedule=found.tensor two.tensor
+like "$(cat "$work/err")" '^tensorc: layers, first by conv2d_nhwc_winograd[^:]*: [1-9][0-9]* trials?' \
+    "those of the first layer were measured"
 like "$(cat "$work/err")" '^tensorc: tuned layers.*: 12 trials of 9 algorithms in ' "one line says it all"
 cp "$work/out" first
 runs "and finds its choice again" "$TENSORC" -run -O tune --trials=12 --tune-frozen --db=t.db -ffp-error=1e-4 two.tensor
-is "$(sed 's/.*sampled points//; s/.*checked//' "$work/out")" "$(sed 's/.*sampled points//; s/.*checked//' first)" "the same algorithms"
+is "$(sed 's/.*sampled points//; s/.*checked//' "$work/out")" "$(sed 's/.*sampled points//; s/.*checked//' first)" \
+    "the same algorithms"
 cat two.tensor found.tensor >pasted.tensor
 runs "what was emitted can be pasted" "$TENSORC" -run -ffp-error=1e-4 pasted.tensor
-is "$(sed 's/.*sampled points//; s/.*checked//' "$work/out")" "$(sed 's/.*sampled points//; s/.*checked//' first)" "with the same algorithms"
+is "$(sed 's/.*sampled points//; s/.*checked//' "$work/out")" "$(sed 's/.*sampled points//; s/.*checked//' first)" \
+    "with the same algorithms"
 
 # What cannot be kept is compiled all the same. Root may write whatever it wants to.
 unprivileged() {
     if [ "$(id -u)" -ne 0 ]; then "$@"; else setpriv --reuid=65534 --clear-groups "$@"; fi
 }
 echo 'import "nn" export conv2d_nhwc(N=1, H=28, W=28, C=32, M=32, KH=3, KW=3, P=1) as square' >square.tensor
-mkdir kept && runs "the algorithm as written is tuned" "$TENSORC" -c -O tune --trials=1 --threads=1 --db=kept/t.db square.tensor -o square.o
+mkdir kept && runs "the algorithm as written is tuned" "$TENSORC" -c -O tune --trials=1 --threads=1 --db=kept/t.db \
+    square.tensor -o square.o
 if unprivileged true 2>/dev/null; then
     chmod 755 . && chmod 555 kept && chmod 444 kept/t.db
-    runs "another is with a database that cannot be written" unprivileged "$TENSORC" -run -O tune --trials=12 --threads=1 --db=kept/t.db -ffp-error=1e-4 square.tensor
+    runs "another is with a database that cannot be written" unprivileged "$TENSORC" -run -O tune --trials=12 \
+        --threads=1 --db=kept/t.db -ffp-error=1e-4 square.tensor
     chmod 755 kept && chmod 644 kept/t.db
     like "$(cat "$work/err")" 'measurements are not kept' "which is said"
-    is "$(sed -n 's/.*sampled points//p' "$work/out")" "$(sed -n 's/^tensorc: tuned square\(.*\): [0-9]* trials\{0,1\} .*/\1/p' "$work/err")" \
+    is "$(sed -n 's/.*sampled points//p' "$work/out")" \
+        "$(sed -n 's/^tensorc: tuned square\(.*\): [0-9]* trials\{0,1\} .*/\1/p' "$work/err")" \
         "and what was measured is compiled, not what was recorded before" || diag_file "$work/err"
 else
     skip "root needs setpriv" 3
@@ -150,11 +163,15 @@ fi
 
 echo 'import "nn" export conv2d_nhwc(N=1, H=56, W=56, C=64, M=64, KH=3, KW=3, P=1) as wide' >wide.tensor
 for threads in 1 2; do
-    "$TENSORC" -c -O2 --threads=$threads -ffp-error=1e-4 --target=x86-64-v4 --emit-schedule=wide.$threads wide.tensor -o wide.o
-    like "$(cat wide.$threads)" 'algorithm\(conv2d_nhwc_winograd4\)' "-O2 takes the faster algorithm with threads: $threads"
+    "$TENSORC" -c -O2 --threads=$threads -ffp-error=1e-4 --target=x86-64-v4 --emit-schedule=wide.$threads wide.tensor \
+        -o wide.o
+    like "$(cat wide.$threads)" 'algorithm\(conv2d_nhwc_winograd4\)' \
+        "-O2 takes the faster algorithm with threads: $threads"
 done
-# What is read many times is computed once, also where it is a copy of something: the first layer's results for the second.
-sed 's/H=12, W=12, C=16/H=28, W=28, C=32/; s/, float(M) bias//; s/second = //; /max/d; s/ *conv2d_nhwc\[P=1\](first/    O = conv2d_nhwc[P=1](first/' two.tensor >row.tensor
+# What is read many times is computed once, also where it is a copy of something: the first layer's results for the
+# second.
+sed 's/H=12, W=12, C=16/H=28, W=28, C=32/; s/, float(M) bias//; s/second = //; /max/d;
+    s/ *conv2d_nhwc\[P=1\](first/    O = conv2d_nhwc[P=1](first/' two.tensor >row.tensor
 choice -O2 --db=none.db --target=x86-64-v4 row.tensor >row
 is "$(tr ' ' '\n' <row | grep -c winograd)" 2 "-O2 takes a fast algorithm for each of two layers"
 cat >requantized.tensor <<'EOT'
@@ -171,7 +188,7 @@ def g(float(N, K) A, const float(K, M) B) -> (Y) {
 export f(N=8, K=32, M=32, L=32)
 export g(N=8, K=32, M=32)
 EOT
-runs "integers and copies of something dear" "$TENSORC" -run -O2 --threads=1 requantized.tensor
+runs "integers and copies of something expensive" "$TENSORC" -run -O2 --threads=1 requantized.tensor
 "$TENSORC" -c -O2 --threads=1 --target=x86-64-v4 --emit-schedule=costs requantized.tensor -o costs.o
 unlike "$(cat costs)" 'inline\([qd]\)' "are not computed again for each product"
 like "$(cat costs)" 'inline\(c\)' "what is read once is"
@@ -202,9 +219,11 @@ int main(void) {
     for (int i = 0; i < 9 * 17 * 19; i++) filters[i] = (float)(i * 53 % 97) / 48 - 1;
     struct fast_packed_F *packed = malloc((size_t)fast_packed_F_size());
     double worst = 0;
-    if (direct(image, filters, direct_out) || fast_pack_F(filters, packed) || fast_packed(image, packed, fast_out)) return 1;
+    if (direct(image, filters, direct_out) || fast_pack_F(filters, packed) ||
+        fast_packed(image, packed, fast_out)) return 1;
     for (int i = 0; i < 2 * 9 * 7 * 19; i++) worst = fmax(worst, fabs(direct_out[i] - fast_out[i]));
-    printf("%s %s\n", worst < 1e-2 ? "same" : "other", fast_packed_F_size() >= 4 * 36 * 17 * 19 ? "transformed" : "plain");
+    printf("%s %s\n", worst < 1e-2 ? "same" : "other",
+        fast_packed_F_size() >= 4 * 36 * 17 * 19 ? "transformed" : "plain");
     return 0;
 }
 EOT
@@ -218,7 +237,8 @@ is "$(cat "$work/out")" "same transformed" "filters are transformed ahead of all
 cat >broken.tensor <<'EOT'
 def sum(float(N, K) X) -> (Y) { Y(i) +=! X(i, r_k) }
 def most(float(N, K) X) -> (Y) implements sum where K == 64 error 1e-3 { Y(i) +=! X(i, r_k) where r_k in 0:60 }
-def exact(float(N, K) X) -> (Y) implements sum { t(i, k) +=! X(i, 2 * k + r) where k in 0:K / 2, r in 0:2   Y(i) +=! t(i, r_k) }
+def exact(float(N, K) X) -> (Y) implements sum {
+    t(i, k) +=! X(i, 2 * k + r) where k in 0:K / 2, r in 0:2   Y(i) +=! t(i, r_k) }
 export sum(N=40, K=64) as a
 export sum(N=40, K=64) as b
 export sum(N=40, K=65) as c

@@ -1,6 +1,7 @@
 #!/bin/sh
-# choices.t - what chooses between values by indices (concatenations, masks, values outside, the first step of a scan) and what
-# turns dimensions over, with sizes that are known at run time only: right at all sizes, and nothing beyond is touched.
+# choices.t - what chooses between values by indices (concatenations, masks, values outside, the first step of a scan)
+# and what turns dimensions over, with sizes that are known at run time only: right at all sizes, and nothing beyond is
+# touched.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
@@ -19,7 +20,8 @@ def shifted(float(N, C) X, float(N, D) Z) -> (Y) { Y(i, j) = (X(i, j + D - 3) el
 def turned(float(N, C, D) X, float(N, D) Z) -> (Y) { Y(d, n, c) = X(n, c, d) }
 def flipped(float(N, C, D) X, float(N, D) Z) -> (Y) { Y(n, d, c) = X(n, c, d) }
 def summed(float(N, C) X, float(N, D) Z) -> (Y) { scan t { Y(n, t) = (Y(n, t - 1) else 0) + X(n, t) } }
-def highest(float(N, C) X, float(N, D) Z) -> (Y) { scan t { Y(n, t) = max(X(n, t) * (t % 3 - 1), (Y(n, t - 1) else Z.1 + 0)) } }
+def highest(float(N, C) X, float(N, D) Z) -> (Y) {
+    scan t { Y(n, t) = max(X(n, t) * (t % 3 - 1), (Y(n, t - 1) else Z.1 + 0)) } }
 def later(float(N, C) X, float(N, D) Z) -> (Y) {
     scan t { Y(n, t) = max((Y(n, t - 1) else 0) - X(n, t), (Y(n, t - 2) else 3)) where t in 0:C, n in 0:N }
 }

@@ -39,7 +39,8 @@ runs "compiles" "$TENSORC" -c conditions.tensor -o conditions.o --header conditi
 runs "links" $CC -std=c11 -I. main.c conditions.o -o application -fopenmp -lm
 is "$(./application)" "0 wrong" "sizes that do not fit are refused, and nothing is written"
 is "$(grep -c 'Requires N % 2 == 0' conditions.h)" 2 "the header says so, of calls too"
-is "$(sed -n '/^int halves/,/^int first/p' conditions.h | grep -c 'Requires M')" 1 "what is required is known where accesses are proved"
+is "$(sed -n '/^int halves/,/^int first/p' conditions.h | grep -c 'Requires M')" 1 \
+    "what is required is known where accesses are proved"
 runs "runs" "$TENSORC" -run conditions.tensor -DN=16 -DM=7
 exits 1 "is refused" "$TENSORC" -run conditions.tensor -DN=15 -DM=7
 like "$(cat "$work/err")" "'halves' does not allow these sizes: it needs N % 2 == 0" "with the condition"

@@ -66,7 +66,8 @@ mv elsewhere.npy w.npy
 runs "once more" "$TENSORC" -c -Idata dense.tensor -o again.o
 same dense.o again.o "the same bytes"
 like "$(readelf -SW dense.o)" '\.rodata +PROGBITS .* 64$' "aligned to 64 bytes"
-ok "a shared library without relocations in its code" $CC -shared -Wl,-z,defs,-z,text dense.o -o libdense.so -fopenmp -lm
+ok "a shared library without relocations in its code" $CC -shared -Wl,-z,defs,-z,text dense.o -o libdense.so -fopenmp \
+    -lm
 
 runs "assembly" "$TENSORC" -S -Idata dense.tensor -o dense.s
 like "$(cat dense.s)" '\.long' "shows elements"

@@ -22,7 +22,8 @@ done
 echo 'def twice(float(N) A) -> (B) { B(i) = 2 * A(i) }' >one.tensor
 echo 'import "one"   def more(float(N) A) -> (B) { B = twice(twice(A)) }' >'two a.tensor'
 runs "two targets" "$TENSORC" -c --target=x86-64-v3,aarch64 'two a.tensor' -o 'q r.o' -MD -MP
-is "$(sed '/^$/,$d' 'q r.d' | tr -d '\\\n' | tr -s ' ')" 'q r.o q r.aarch64.o: two a.tensor one.tensor' "a rule for both objects"
+is "$(sed '/^$/,$d' 'q r.d' | tr -d '\\\n' | tr -s ' ')" 'q r.o q r.aarch64.o: two a.tensor one.tensor' \
+    "a rule for both objects"
 like "$(cat 'q r.d')" '^q\\ r\.o q\\ r\.aarch64\.o: ' "by names as make reads them"
 runs "and a name for the rule" "$TENSORC" -c --target=x86-64-v3,aarch64 one.tensor -o q.o -MD -MF q.d -MT 'all of them'
 is "$(head -1 q.d)" 'all of them: one.tensor' "takes the place of both, as for cc"

@@ -1,10 +1,10 @@
 #!/bin/sh
-# elements.t - what is computed element by element and read more than once: with its reader, in its vectors; right at all
-# sizes, and nothing beyond is touched.
+# elements.t - what is computed element by element and read more than once: with its reader, in its vectors; right at
+# all sizes, and nothing beyond is touched.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
-# Quotients are dear enough not to be computed twice, and exact here.
+# Quotients are too expensive to be computed twice, and exact here.
 cat >body.tensor <<'END'
 def line(float(N, C) X, float(N) Z) -> (Y) { d(n) = Z(n) / 4  Y(n) = d(n) * 3 + d(n) }
 def plane(float(N, C) X, float(N) Z) -> (Y) { d(n, c) = X(n, c) / 4  Y(n, c) = d(n, c) * 3 + d(n, c) }
@@ -78,18 +78,21 @@ chosen() {
     "$TENSORC" -O2 --target=x86-64-v4 --threads=1 --emit-schedule=- -c f.tensor -o f.o 2>&1 | tr '\n' ' '
 }
 for sizes in '' '(N=1000)'; do
-    like "$(chosen "def f(float(N) s) -> (c) { d(n) = log(s(n))  e(n) = exp(d(n)) / d(n)  c(n) = e(n) * d(n) - e(n) } export f$sizes")" \
+    like "$(chosen "def f(float(N) s) -> (c) {
+        d(n) = log(s(n))  e(n) = exp(d(n)) / d(n)  c(n) = e(n) * d(n) - e(n) } export f$sizes")" \
         'vectorize.*compute_at\(e, .*register\).*vectorize.*compute_at\(d, .*register\).*vectorize' \
         "vectors in registers ${sizes:-at run time}"
 done
 for sizes in '' '(N=1000, M=3)'; do
-    like "$(chosen "def f(float(N, M) s) -> (c) { d(n, m) = log(s(n, m))  c(n, m) = exp(d(n, m)) * d(n, m) } export f$sizes")" \
+    like "$(chosen "def f(float(N, M) s) -> (c) {
+        d(n, m) = log(s(n, m))  c(n, m) = exp(d(n, m)) * d(n, m) } export f$sizes")" \
         'inline\(d\).*fuse\(c.n, c.m\).*vectorize' "rows that do not fill vectors are one ${sizes:-at run time}"
 done
 like "$(chosen 'def f(float(N, M) s) -> (c) { d(n, m) = log(s(n, m))  c(n) +=! exp(d(n, m)) * d(n, m) } export f')" \
     'inline\(d\).*rfactor' "in a reduction, where it is read for one element of it alone"
 unlike "$(chosen 'def f(float(N, M) s) -> (c) { d(n) = log(s(n, 0))  c(n) +=! s(n, m) * d(n) } export f')" \
     'inline\(d\)' "not where a reduction reads it again for others"
-like "$(chosen 'def f(float(N, M) s) -> (c) { a(n) +=! s(n, m)  d(n, m) = log(s(n, m) - a(n))  c(n, m) = exp(d(n, m)) * d(n, m) }
+like "$(chosen 'def f(float(N, M) s) -> (c) {
+    a(n) +=! s(n, m)  d(n, m) = log(s(n, m) - a(n))  c(n, m) = exp(d(n, m)) * d(n, m) }
     export f(N=100, M=300)')" 'compute_at\(d, n_block\)' "not where rows are reduced as well"
 done_testing

@@ -161,21 +161,27 @@ int open(const char *path, int flags, ...) {
     va_start(more, flags);
     mode_t mode = va_arg(more, mode_t);
     va_end(more);
-    return is_nameless(flags) || is_absent(path) || fails("open") ? -1 : ((int (*)(const char *, int, ...))real("open"))(path, flags, mode);
+    return is_nameless(flags) || is_absent(path) || fails("open")
+               ? -1
+               : ((int (*)(const char *, int, ...))real("open"))(path, flags, mode);
 }
 int open64(const char *path, int flags, ...) {
     va_list more;
     va_start(more, flags);
     mode_t mode = va_arg(more, mode_t);
     va_end(more);
-    return is_nameless(flags) || is_absent(path) || fails("open") ? -1 : ((int (*)(const char *, int, ...))real("open64"))(path, flags, mode);
+    return is_nameless(flags) || is_absent(path) || fails("open")
+               ? -1
+               : ((int (*)(const char *, int, ...))real("open64"))(path, flags, mode);
 }
 int openat(int folder, const char *path, int flags, ...) {
     va_list more;
     va_start(more, flags);
     mode_t mode = va_arg(more, mode_t);
     va_end(more);
-    return is_nameless(flags) || is_absent(path) || fails("open") ? -1 : ((int (*)(int, const char *, int, ...))real("openat"))(folder, path, flags, mode);
+    return is_nameless(flags) || is_absent(path) || fails("open")
+               ? -1
+               : ((int (*)(int, const char *, int, ...))real("openat"))(folder, path, flags, mode);
 }
 static int control(const char *name, int file, int command, void *argument) {
     return fails("fcntl") ? -1 : ((int (*)(int, int, ...))real(name))(file, command, argument);

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Bad input of every kind: one clear line (and, with a place, the source line below it), exit status 1 or 2, nothing left.
+# Bad input of every kind: one clear line (and, with a place, the source line below it), exit status 1 or 2, nothing
+# left.
 . "${srcdir:-.}/tests/lib.sh"
 mkdir "$work/in" "$work/empty"
 cd "$work/in" || exit 1
@@ -61,7 +62,8 @@ printf '%s\n' 'def rows(float(M, N) x) -> (y) { y(i) +=! x(i, j) }' \
     'export rows tune (M=8, N=9), (M=3), (M=1, N=20)' >rows.tensor
 runs "sizes of tune" "$TENSORC" -run rows.tensor
 is "$(sed 's/: .*//' "$work/out" | tr '\n' ';')" 'rows (M=8, N=9);rows (M=1, N=20);' "are run with"
-is "$(cat "$work/err")" 'tensorc: rows: not run with rows of tune that leave sizes open: (M=3)' "those that are not are named"
+is "$(cat "$work/err")" 'tensorc: rows: not run with rows of tune that leave sizes open: (M=3)' \
+    "those that are not are named"
 echo "echo started >>started; exec '$(dirname "$TENSORC")/tensorc-worker'" >elsewhere.sh
 runs "with a runner" "$TENSORC" -run rows.tensor --runner='sh ./elsewhere.sh'
 is "$(sed 's/: .*//' "$work/out" | tr '\n' ';') $(wc -l <started | tr -d ' ')" 'rows (M=8, N=9);rows (M=1, N=20); 2' \
@@ -85,15 +87,18 @@ fault 2 'z80' "an unknown target" --target=z80 -c good.tensor $to
 fault 2 'MF' "a dependency file for standard output" -c good.tensor -MD -o -
 for report in --explain-schedule --dump-features --emit-schedule=../empty/s "-d n" "-d pf"; do
     # shellcheck disable=SC2086
-    fault 2 '^tensorc: error: -.* reports nothing with -fsyntax-only' "a check with $report" -fsyntax-only $report good.tensor
+    fault 2 '^tensorc: error: -.* reports nothing with -fsyntax-only' "a check with $report" -fsyntax-only $report \
+        good.tensor
 done
 runs "a check prints the tree and the program" "$TENSORC" -fsyntax-only -d pc good.tensor
 fault 2 '-MF needs -MD' "a dependency file without -MD" -c good.tensor $to -MF ../empty/k.d
 fault 2 '-MT needs -MD' "the target of a rule without -MD" -c good.tensor $to -MT k.o
 fault 2 '-MP needs -MD' "empty rules without -MD" -c good.tensor $to -MP
 fault 2 'search' "an unknown search" --search=luck -O tune -c good.tensor $to
-fault 2 "'anneal' has no setting 'luck'; it takes cold, batch=N" "an unknown setting" --search=anneal:luck -O tune -c good.tensor $to
-fault 2 "'none' has no setting 'cold'; it takes none" "a setting of a model that has none" --cost-model=none:cold -O tune -c good.tensor $to
+fault 2 "'anneal' has no setting 'luck'; it takes cold, batch=N" "an unknown setting" --search=anneal:luck -O tune \
+    -c good.tensor $to
+fault 2 "'none' has no setting 'cold'; it takes none" "a setting of a model that has none" --cost-model=none:cold \
+    -O tune -c good.tensor $to
 fault 2 'cost-model' "an unknown cost model" --cost-model=luck -O tune -c good.tensor $to
 fault 2 'o' "-o without its argument" -c good.tensor -o
 fault 2 'D' "-D without a value" -c good.tensor -DN $to
@@ -118,7 +123,8 @@ ln -s ../empty linked
 fault 1 'twice' "and through a link to its folder" -c good.tensor -o ../empty/k.o --header linked/k.o
 fault 1 'twice' "a dependency file that is the object" -c good.tensor -o ../empty/k.o -MD -MF ../empty/../empty/k.o
 fault 1 'twice' "schedules that are the header" -c good.tensor $to --emit-schedule=linked/k.h
-fault 1 'twice' "two results in one file" -run -DV=2 -DD=2 -DN=2 gather.tensor --output=O=linked/o.npy --output=O=../empty/o.npy
+fault 1 'twice' "two results in one file" -run -DV=2 -DD=2 -DN=2 gather.tensor --output=O=linked/o.npy \
+    --output=O=../empty/o.npy
 fault 1 "output 'kept\.tensor' is the input" "a result in the place of the source" \
     -run -DM=2 -DN=2 -DK=2 kept.tensor --output=C=kept.tensor
 mkdir other
@@ -158,7 +164,8 @@ is "$(cat "$work/said")" "" "a reader that went away is no fault to tell"
     ulimit -f 1
     exec "$TENSORC" -c good.tensor -o grown.o
 ) 2>"$work/err"
-is "$? $(grep -c "^tensorc: error: cannot write 'grown.o'" "$work/err") $(ls -A | grep -c -e grown -e '^\.tensorc')" "1 1 0" \
+is "$? $(grep -c "^tensorc: error: cannot write 'grown.o'" "$work/err") $(ls -A | grep -c -e grown -e '^\.tensorc')" \
+    "1 1 0" \
     "a file that may not grow"
 if mkdir ../small && mount -t tmpfs -o size=4k none ../small 2>/dev/null; then
     fault '1|2' 'small' "a full disk" -c good.tensor -o ../small/k.o
@@ -171,7 +178,8 @@ printf 'import "ghost"\n' >ghostly.tensor
 fault 1 '^ghostly\.tensor:1:.*ghost' "an import that is not there" -c ghostly.tensor $to
 printf 'import "round"\ndef f(float(N) a) -> (b) { b(i) = a(i) }\n' >round.tensor
 capture "$TENSORC" -fsyntax-only round.tensor
-case $status in 0 | 1) report 0 "a file that imports itself ends" ;; *) report 1 "a file that imports itself ends" ;; esac
+case $status in 0 | 1) report 0 "a file that imports itself ends" ;; *) report 1 \
+    "a file that imports itself ends" ;; esac
 # A file is one file, however its path is spelled.
 mkdir circle circle/a circle/b
 printf 'import "../b/y"\nimport "./x"\ndef f(float(N) a) -> (b) { b = g(a) }\n' >circle/a/x.tensor
@@ -182,7 +190,8 @@ is "$(tr -d '\\\n' <circle.d)" "circle.o:   circle/a/x.tensor   circle/a/../b/y.
 mkdir chain
 awk 'BEGIN { for (i = 0; i < 10000; i++) { name = "chain/c" i ".tensor"
     if (i < 9999) print "import \"c" i + 1 "\"" >name
-    print "def f" i "(float(N) a) -> (b) { b" (i % 10 < 9 ? " = f" i + 1 "(a)" : "(i) = a(i)") " }" >name; close(name) } }'
+    print "def f" i "(float(N) a) -> (b) { b" (i % 10 < 9 ? " = f" i + 1 "(a)" : "(i) = a(i)") " }" >name;
+    close(name) } }'
 runs "a chain of ten thousand imports" sh -c "ulimit -s 512; timeout 60 '$TENSORC' -fsyntax-only chain/c0.tensor"
 
 # --- sources
@@ -229,28 +238,33 @@ fault 1 "more than 500 conditions after 'where'" "a hundred thousand conditions"
 long 1900 "N / #" " + " | sed 's/where /where i in 0:/' >long.tensor
 fault 1 "the range of 'i' is a sum of more than 64 terms" "a range of two thousand terms" -fsyntax-only long.tensor
 long 16 "(N / # + 1)" " * " | sed "s/where /where i in 0:/" >long.tensor
-fault 1 "the range of 'i' is a sum of more than 64 terms" "a product whose terms double with each factor" -fsyntax-only long.tensor
+fault 1 "the range of 'i' is a sum of more than 64 terms" "a product whose terms double with each factor" \
+    -fsyntax-only long.tensor
 awk 'BEGIN { e = "N"; for (i = 1; i <= 100; i++) e = "min(M + " i ", max(" e ", M * " i "))"
     print "def f(float(N) a, float(M) c) -> (b) { b(i) = a(i) where i in 0:" e " }" }' >long.tensor
 runs "a hundred minima inside one another" timeout 60 "$TENSORC" -fsyntax-only long.tensor
 
 # Many errors: twenty are shown.
-awk 'BEGIN { for (i = 0; i < 100; i++) print "def f" i "(float(N) a) -> (b) { b(i) = nowhere" i "(i) + a(i) }" }' >many.tensor
+awk 'BEGIN { for (i = 0; i < 100; i++) print "def f" i "(float(N) a) -> (b) { b(i) = nowhere" i "(i) + a(i) }" }' \
+    >many.tensor
 capture "$TENSORC" -fsyntax-only many.tensor
 is "$status $(grep -c ': error: ' "$work/err")" "1 20" "of a hundred errors twenty are shown"
 
 # --- the database
 head -c 5000 /dev/urandom >rubbish.db
-fault '1|2' 'rubbish\.db' "a database that is none" -O tune --trials=1 --db=rubbish.db -c good.tensor -DM=8 -DN=8 -DK=8 $to
+fault '1|2' 'rubbish\.db' "a database that is none" -O tune --trials=1 --db=rubbish.db -c good.tensor -DM=8 -DN=8 \
+    -DK=8 $to
 fault '1|2' 'tuning.db' "a database in a folder that is not there" db ls --db=/dev/null/tuning.db
 runs "-O2 makes do without a database that is none" "$TENSORC" -O2 --db=rubbish.db -c good.tensor -o k.o
 like "$(cat "$work/err")" "^tensorc: warning: .*rubbish\.db" "and says so"
-fault 1 'nowhere\.db' "--tune-frozen without a database" -O tune --tune-frozen --db=nowhere.db -c good.tensor -DM=8 -DN=8 -DK=8 $to
+fault 1 'nowhere\.db' "--tune-frozen without a database" -O tune --tune-frozen --db=nowhere.db -c good.tensor -DM=8 \
+    -DN=8 -DK=8 $to
 runs "and without a default one" env TENSORC_DB=rubbish.db "$TENSORC" -c good.tensor -o k.o
 like "$(cat "$work/err")" "^tensorc: warning: .*rubbish\.db" "and says so"
 runs "tunes into a database" "$TENSORC" -O tune --trials=2 --db=whole.db -c good.tensor -DM=8 -DN=8 -DK=8 -o k.o
 if [ -w /dev/full ]; then
-    fault 1 'full.*(disk|full)' "a database that cannot be written" -O tune --trials=1 --db=/dev/full -c good.tensor -DM=8 -DN=8 -DK=8 $to
+    fault 1 'full.*(disk|full)' "a database that cannot be written" -O tune --trials=1 --db=/dev/full -c good.tensor \
+        -DM=8 -DN=8 -DK=8 $to
 else
     skip "no /dev/full here"
 fi
@@ -261,7 +275,8 @@ for output in whole.db ./whole.db through.db "$PWD/whole.db"; do
         db export "$output" --db=whole.db
 done
 fault 1 'is a database' "an export onto another database" db export kept.db --db=whole.db
-fault 1 "output 'through.db' is the tuning database" "an object onto the database" -c good.tensor -o through.db --db=whole.db
+fault 1 "output 'through.db' is the tuning database" "an object onto the database" -c good.tensor -o through.db \
+    --db=whole.db
 same whole.db kept.db "the database stays as it was"
 (
     ulimit -f 0

@@ -39,7 +39,8 @@ done
 program double >f.tensor
 for name in sin cos tan; do
     echo "def f(double(N) x) -> (y) { y(n) = $name(x(n)) } export f(N=4096)" >f.tensor
-    is "$(called -O2 --target=x86-64-v4 --threads=1)" "$name 8 " "$name of double is one of large angles, once for each lane"
+    is "$(called -O2 --target=x86-64-v4 --threads=1)" "$name 8 " \
+        "$name of double is one of large angles, once for each lane"
     is "$(called -O2 --target=aarch64 --threads=1)" "$name 2 " "so for another target"
 done
 echo 'def f(double(N) x) -> (y) { y(n) = pow(x(n), 0.7) } export f(N=4096)' >f.tensor

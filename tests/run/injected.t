@@ -1,6 +1,6 @@
 #!/bin/sh
-# Calls to the system that fail, one by one: the compiler ends with a line and a status, or goes around it; it never hangs, is
-# never ended by a signal, and leaves no part of a file.
+# Calls to the system that fail, one by one: the compiler ends with a line and a status, or goes around it; it never
+# hangs, is never ended by a signal, and leaves no part of a file.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
@@ -8,7 +8,8 @@ small_product k.tensor
 make_failing
 ENOMEM=12 EIO=5 ENOSPC=28 EMFILE=24 EAGAIN=11 ENOLCK=37 EINVAL=22
 
-# failing NAME ERROR AT ARGUMENTS...: the call fails in the compiler; the status is 0, 1 or 3, and all but 0 have a line.
+# failing NAME ERROR AT ARGUMENTS...: the call fails in the compiler; the status is 0, 1 or 3, and all but 0 have a
+# line.
 failing() {
     failing_name="$1 $3${FAIL_ON:+ and on} fails: $4 $5" name=$1 error=$2 at=$3
     shift 3
@@ -61,7 +62,8 @@ for name in write linkat; do
     capture env FAIL_NAME=$name FAIL_AT=1 LD_PRELOAD="$failing" "$TENSORC" -c k.tensor -o out.o
     is "$status $(ls -A | grep -c -e '^\.tensorc-' -e '^out\.o')" "137 0" "killed at the first $name, nothing is left"
 done
-# Over an old file, and where no file is without a name, something may be left: the next one to write the file takes it away.
+# Over an old file, and where no file is without a name, something may be left: the next one to write the file takes it
+# away.
 echo old >kept.h
 unset FAIL_KILL FAIL_ON
 for at in 1 2; do
@@ -69,7 +71,8 @@ for at in 1 2; do
         echo old >out.o
         FAIL_TMPFILE=$nameless
         export FAIL_TMPFILE
-        capture env FAIL_KILL=1 FAIL_NAME=rename FAIL_AT=$at LD_PRELOAD="$failing" "$TENSORC" -c k.tensor -o out.o --header kept.h
+        capture env FAIL_KILL=1 FAIL_NAME=rename FAIL_AT=$at LD_PRELOAD="$failing" "$TENSORC" -c k.tensor -o out.o \
+            --header kept.h
         is "$status $(ls -A | grep -c '^\.tensorc-')" "137 1" "killed at rename $at, nameless files: $nameless"
         runs "written again" env LD_PRELOAD="$failing" "$TENSORC" -c k.tensor -o out.o --header kept.h
         is "$(ls -A | grep '^\.tensorc-')" "" "what was left is gone"
@@ -84,27 +87,33 @@ search() {
 }
 search flock $ENOLCK 1
 is "$status" 0 "a system without locks is gone around"
-like "$(cat err)" '^tensorc: warning: measurements are not kept apart from those of other processes: flock: No locks available$' "with a word"
+like "$(cat err)" \
+    '^tensorc: warning: measurements are not kept apart from those of other processes: flock: No locks available$' \
+    "with a word"
 # The folder that somebody else has made for this user.
 user=4123456789
 unset XDG_RUNTIME_DIR
-capture env FAIL_USER=$user LD_PRELOAD="$failing" "$TENSORC" -O tune --threads=1 --trials=2 --db=user.db -c k.tensor -o out.o
+capture env FAIL_USER=$user LD_PRELOAD="$failing" "$TENSORC" -O tune --threads=1 --trials=2 --db=user.db -c k.tensor \
+    -o out.o
 rmdir /tmp/tensorc-$user
 is "$status" 0 "locks in a folder of somebody else are gone around"
-like "$(cat err)" "^tensorc: warning: measurements are not kept apart from those of other processes: '/tmp/tensorc-$user': it is not a folder of this user alone$" \
+like "$(cat err)" "^tensorc: warning: measurements are not kept apart from those of other processes: \
+'/tmp/tensorc-$user': it is not a folder of this user alone$" \
     "with a word" || diag_file err
 search fcntl $EAGAIN 1
 # A database that somebody else has locked for ever is waited for within the budget, and not for as long as without one.
 for wait in 1 2 3; do # the machine may be busy
     since=$(date +%s)
-    capture env FAIL_ON=1 FAIL_NAME=fcntl FAIL_ERROR=$EAGAIN FAIL_AT=1 LD_PRELOAD="$failing" "$TENSORC" -O tune --threads=1 \
+    capture env FAIL_ON=1 FAIL_NAME=fcntl FAIL_ERROR=$EAGAIN FAIL_AT=1 LD_PRELOAD="$failing" "$TENSORC" -O tune \
+        --threads=1 \
         --trials=2 --budget=0.5 --db=locked.db -c k.tensor -o locked.o
     waited=$(($(date +%s) - since))
     [ $waited -ge 15 ] || break
 done
 [ $waited -lt 15 ]
 report $? "a locked database: the end of the budget is the end ($waited s)"
-like "$status $(cat err)" "^1 tensorc: error: cannot use the tuning database 'locked.db': database is locked" "with an error" ||
+like "$status $(cat err)" "^1 tensorc: error: cannot use the tuning database 'locked.db': database is locked" \
+    "with an error" ||
     diag_file err
 for at in 1 4; do
     search fork $EAGAIN $at
@@ -118,7 +127,8 @@ search open $EMFILE 1
 for at in 100 3000; do
     if sanitized; then skip "malloc is the sanitizer's, which is not made to fail" 4; continue; fi
     FAIL_FORKED=1 search malloc $ENOMEM $at
-    is "$status $("$TENSORC" db export --db=t.db | grep -c '^outcome')" "0 0" "builds without memory: nothing is recorded"
+    is "$status $("$TENSORC" db export --db=t.db | grep -c '^outcome')" "0 0" \
+        "builds without memory: nothing is recorded"
     like "$(cat err)" '^tensorc: warning: product is not tuned: there is no memory to build it$' "which is what is said"
     unlike "$(cat err)" 'internal error' "and nothing else"
 done
@@ -136,9 +146,11 @@ done
 
 # --- what concerns all functions is said once
 sed 's/as product/as product\nexport matmul(M=48, K=40, N=32) as other/' k.tensor >two.tensor
-capture env FAIL_ON=1 FAIL_NAME=flock FAIL_ERROR=$ENOLCK FAIL_AT=1 LD_PRELOAD="$failing" "$TENSORC" -O tune --threads=1 \
+capture env FAIL_ON=1 FAIL_NAME=flock FAIL_ERROR=$ENOLCK FAIL_AT=1 LD_PRELOAD="$failing" "$TENSORC" -O tune \
+    --threads=1 \
     --jobs=2 --trials=4 --db=two.db -c two.tensor -o out.o
-is "$status $(grep -c 'tuned' err) $(grep -c 'measurements are not kept apart' err)" "0 2 1" "two functions, one word about locks" || diag_file err
+is "$status $(grep -c 'tuned' err) $(grep -c 'measurements are not kept apart' err)" "0 2 1" \
+    "two functions, one word about locks" || diag_file err
 
 # --- the tuning database
 "$TENSORC" -O tune --threads=1 --trials=2 --db=whole.db -c k.tensor -o whole.o 2>/dev/null

@@ -1,13 +1,13 @@
 #!/bin/sh
-# inout.t - results that begin with what the caller's buffer holds: right wherever and in whatever order it is read, at all
-# -O; silent where the header says it, a warning where it does not; `inout` is a name everywhere else.
+# inout.t - results that begin with what the caller's buffer holds: right wherever and in whatever order it is read, at
+# all -O; silent where the header says it, a warning where it does not; `inout` is a name everywhere else.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
 cat >in_place.tensor <<'END'
 def axpy(float a, float(N) x) -> (inout float(N) y) { y(i) += a * x(i) }
 def axpy_written_out(float a, float(N) x) -> (inout float(N) y) { y(i) = y(i) + a * x(i) }
-def turned() -> (inout float(N) y) { y(i) = y(N - 1 - i) where i in 0:N }
+def reversed() -> (inout float(N) y) { y(i) = y(N - 1 - i) where i in 0:N }
 def shifted(float(N) x) -> (inout float(M) y) where M > N { y(i) = y(i + 1) + x(i) where i in 0:N }
 def relative() -> (inout float(N) y) { top() max=! y(i)  y(i) = y(i) - top() }
 def times_sum(float(N) x) -> (inout float(N) y) { y(i) +=! y(i) * x(k) where i in 0:N }
@@ -43,7 +43,7 @@ int main(void) {
     float x[N], y[N], z[N - 1], flip[N], sums[N];
     for (int i = 0; i < N; i++)
         x[i] = i, y[i] = 10 * i, flip[i] = i, sums[i] = 1;
-    if (axpy(N, 2, x, y) || turned(N, flip) || running(N, sums))
+    if (axpy(N, 2, x, y) || reversed(N, flip) || running(N, sums))
         return 1;
     for (int i = 0; i < N; i++)
         if (y[i] != 12 * i || flip[i] != N - 1 - i || sums[i] != i + 1)
@@ -60,7 +60,8 @@ ok "links" $CC -o main main.c in_place.o -lm
 ok "a program sees its buffers changed" ./main
 
 printf '%s\n' 'def inout(float inout, float(N) on) -> (y) { y(i) = on(i) * inout }' \
-    'def result(float(N) x) -> (inout) { inout(i) = x(i) }' 'def typed(float(N) x) -> (float(N) inout) { inout(i) = x(i) }' \
+    'def result(float(N) x) -> (inout) { inout(i) = x(i) }' \
+    'def typed(float(N) x) -> (float(N) inout) { inout(i) = x(i) }' \
     'export inout(N=5) as a_name' 'export result(N=5)' 'export typed(N=5)' >name.tensor
 runs "inout is a name elsewhere" "$TENSORC" -run -Wall -Werror name.tensor
 

@@ -37,7 +37,8 @@ on_this_machine() {
     wrong=
     for shape in $shapes; do
         m=${shape%%,*} rest=${shape#*,}
-        "$TENSORC" -run --target="$target" -DM="$m" -DN="${rest%,*}" -DK="${rest#*,}" product.tensor >out 2>err || wrong="$wrong $shape"
+        "$TENSORC" -run --target="$target" -DM="$m" -DN="${rest%,*}" -DK="${rest#*,}" product.tensor >out 2>err ||
+            wrong="$wrong $shape"
     done
     is "$wrong" "" "$4 computes what the source says" || diag_file err
 }
@@ -115,14 +116,16 @@ if [ "$(uname -m)" = x86_64 ]; then
     # closed WHICH FILE: its object and header, a search in a database among it, with those descriptors closed
     closed() {
         rm -f out.o out.h
-        sh -c 'exec "$1" -O tune -v --threads=1 --trials=2 --db=closed.db -c "$2" -o out.o --header out.h '"$1" - "$TENSORC" "$2"
+        sh -c 'exec "$1" -O tune -v --threads=1 --trials=2 --db=closed.db -c "$2" -o out.o --header out.h '"$1" - \
+            "$TENSORC" "$2"
     }
     sed 's/^export.*//; s/^schedule product.*/export product(M=5, N=9, K=7)/; /jo, ji/,/^}/d' ir.tensor >tuned.tensor
     closed '' ir.tensor 2>/dev/null
     cp out.o open.o && cp out.h open.h
     for which in '<&-' '>&-' '2>&-' '<&- >&-' '<&- 2>&-' '>&- 2>&-' '<&- >&- 2>&-'; do
         closed "$which" ir.tensor >out 2>err
-        is "$? $(cmp open.o out.o && cmp open.h out.h && echo same)" "0 same" "$which: a correct instruction is none other" || diag_file err
+        is "$? $(cmp open.o out.o && cmp open.h out.h && echo same)" "0 same" \
+            "$which: a correct instruction is none other" || diag_file err
         closed "$which" wrong.tensor >out 2>err
         is "$? $(ls out.o out.h 2>/dev/null)" "1 " "$which: a wrong one is refused"
         rm -f closed.db
@@ -191,7 +194,8 @@ on_arm() {
     "$TENSORC" -S --target="$target" product.tensor -o product.s
     like "$(cat product.s)" "$mnemonic" "$4 is in the code"
     if ! have $cross || ! have qemu-aarch64; then skip "no $cross or no qemu-aarch64 here" 2; return; fi
-    runs "$4 links" $cross -static -std=c11 -I. -I"$srcdir" -DLEFT="$left" -DRIGHT="$right" -DSUM="$sum" main.c product.o \
+    runs "$4 links" $cross -static -std=c11 -I. -I"$srcdir" -DLEFT="$left" -DRIGHT="$right" -DSUM="$sum" main.c \
+        product.o \
         -o main -lm
     if ! qemu-aarch64 -cpu help | grep -qw "$cpu"; then skip "this qemu has no processor $cpu"; return; fi
     is "$(qemu-aarch64 -cpu "$cpu" ./main)" "0 wrong" "$4 computes what the source says"

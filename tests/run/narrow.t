@@ -1,6 +1,6 @@
 #!/bin/sh
-# narrow.t - floats that were cut to a range, then made integers of 8 or 16 bits: what is cut once is not cut again, numbers
-# outside and what is no number are as with any other float.
+# narrow.t - floats that were cut to a range, then made integers of 8 or 16 bits: what is cut once is not cut again,
+# numbers outside and what is no number are as with any other float.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
@@ -23,12 +23,15 @@ static float x[500];
 static int8_t q[500];
 static uint8_t u[500];
 static int16_t w[500];
-static float cut(float value, float low, float high) { return isnan(value) ? 0 : value < low ? low : value > high ? high : value; }
+static float cut(float value, float low, float high) {
+    return isnan(value) ? 0 : value < low ? low : value > high ? high : value; }
 int main(void) {
-    static const float special[] = {NAN, -NAN, INFINITY, -INFINITY, 1e30f, -1e30f, 127.5f, -128.5f, 127.49f, 128, -129, 255,
+    static const float special[] = {NAN, -NAN, INFINITY, -INFINITY, 1e30f, -1e30f,
+        127.5f, -128.5f, 127.49f, 128, -129, 255,
                                     255.5f, 256, -0.5f, 0.5f, 32767.5f, 32768, -32769, 3e9f, -3e9f};
     int wrong = 0;
-    for (int i = 0; i < 500; i++) x[i] = i % 3 ? (float)(i * 7919 % 80000 - 40000) / (i % 3 == 1 ? 100 : 1) : special[i / 3 % 21];
+    for (int i = 0; i < 500; i++)
+        x[i] = i % 3 ? (float)(i * 7919 % 80000 - 40000) / (i % 3 == 1 ? 100 : 1) : special[i / 3 % 21];
 #define EACH(function, to, value) \
     function(500, x, to); \
     for (int i = 0; i < 500; i++) wrong += to[i] != (value);

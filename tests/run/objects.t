@@ -1,5 +1,6 @@
 #!/bin/sh
-# Objects and headers in applications: linked into C and C++ programs, into a shared library, without OpenMP, at each -O.
+# Objects and headers in applications: linked into C and C++ programs, into a shared library, without OpenMP, at each
+# -O.
 . "${srcdir:-.}/tests/lib.sh"
 here=$srcdir/tests/run
 cd "$work" || exit 1
@@ -7,7 +8,8 @@ cd "$work" || exit 1
 # application LANGUAGE COMPILER...: compiles objects.c as it and links objects.o; leaves ./application.
 application() {
     language=$1; shift
-    "$@" -x "$language" -Wall -Wextra -Werror -I. -I"$srcdir" "$here/objects.c" -x none objects.o -o application $LINK -lm
+    "$@" -x "$language" -Wall -Wextra -Werror -I. -I"$srcdir" "$here/objects.c" -x none objects.o -o application $LINK \
+        -lm
 }
 
 LINK=-fopenmp

@@ -6,7 +6,8 @@ cd "$work" || exit 1
 
 for level in -O0 -O2; do
     runs "tensorc $level" "$TENSORC" -c $level "$here/operators.tensor" -o operators.o --header operators.h
-    runs "links" $CC -std=c11 -Wall -Wextra -Werror -I. -I"$srcdir" "$here/operators.c" operators.o -o application -fopenmp -lm
+    runs "links" $CC -std=c11 -Wall -Wextra -Werror -I. -I"$srcdir" "$here/operators.c" operators.o -o application \
+        -fopenmp -lm
     runs "every operator at $level is as in plain C" ./application || diag_file "$work/err" 60
 done
 

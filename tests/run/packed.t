@@ -17,17 +17,22 @@ if have g++; then
 else
     skip "no g++ here" 2
 fi
-like "$(cat packed.h)" 'int dense_packed\(int64_t M, int64_t K, int64_t N, const float \*A, const struct dense_packed_w \*w, const struct dense_packed_b \*b, float \*C\);' \
+like "$(cat packed.h)" \
+    'int dense_packed\(int64_t M, int64_t K, int64_t N, const float \*A, '\
+'const struct dense_packed_w \*w, const struct dense_packed_b \*b, float \*C\);' \
     "the header declares them"
-like "$(cat packed.h)" 'int64_t dense_packed_w_size\(int64_t K, int64_t N\);' "those that pack take the sizes of the argument"
+like "$(cat packed.h)" 'int64_t dense_packed_w_size\(int64_t K, int64_t N\);' \
+    "those that pack take the sizes of the argument"
 like "$(cat packed.h)" 'int dense_pack_b\(int64_t N, const float \*from, struct dense_packed_b \*to\);' "alone"
 
 # --- what is packed has a type of its own
 cat >right.c <<'EOF'
 #include "packed.h"
 #include "packed.h"
-int use(const float *A, const float *w, const struct dense_packed_w *packed_w, const struct dense_packed_b *packed_b, float *C);
-int use(const float *A, const float *w, const struct dense_packed_w *packed_w, const struct dense_packed_b *packed_b, float *C) {
+int use(const float *A, const float *w, const struct dense_packed_w *packed_w,
+    const struct dense_packed_b *packed_b, float *C);
+int use(const float *A, const float *w, const struct dense_packed_w *packed_w,
+    const struct dense_packed_b *packed_b, float *C) {
     (void)packed_w;
     return dense(1, 2, 3, A, w, w, C) + dense_packed(1, 2, 3, A, packed_w, packed_b, C);
 }
@@ -44,9 +49,11 @@ for language in "c $CC -std=c99" "c++ g++ -std=c++98"; do
     exits 1 "nor another argument" "$@" -x "$as" -Wall -Wextra -Werror -I. -fsyntax-only swapped.c
 done
 capture "$TENSORC" -c "$here/packed.tensor" -o other.o --explain-schedule
-like "$(cat out)" '^P: .* as \(d0 align 64 offset 16, d1, d2\), ahead of all calls' "an explanation says what is packed how"
+like "$(cat out)" '^P: .* as \(d0 align 64 offset 16, d1, d2\), ahead of all calls' \
+    "an explanation says what is packed how"
 is "$(sed -n 's/^\([a-z_]*\): scheduled by the [ds].*/\1/p' out | paste -sd' ' -)" \
-    "$(sed -n 's/^int \([a-z_]*\)(.*/\1/p' packed.h | grep -v '_pack_' | paste -sd' ' -)" "under the names of the functions"
+    "$(sed -n 's/^int \([a-z_]*\)(.*/\1/p' packed.h | grep -v '_pack_' | paste -sd' ' -)" \
+    "under the names of the functions"
 runs "once more" "$TENSORC" -c "$here/packed.tensor" -o again.o
 same other.o again.o "the same bytes"
 runs "a run needs none of them" "$TENSORC" -run -DM=3 -DK=5 -DN=17 -DV=4 -DD=2 -DL=3 "$here/packed.tensor"
@@ -66,7 +73,8 @@ is "$(sed -n '/^known:/,/^\.Lfunc_end/p' pasted.s | grep -v '^\.L\|\.L')" \
 unlike "$(cat again)" 'known_packed' "whose schedule the packed function has too"
 # --- sizes come in the order of their first appearance, declared there or later
 cat >order.tensor <<'EOF'
-def order(float(M + 1) a, const float(N, 2 * K) b, float(K) k) -> (float(M) c) { c(i) +=! a(i + 1) * b(r_n, 2 * r_k) * k(r_k) }
+def order(float(M + 1) a, const float(N, 2 * K) b, float(K) k) -> (float(M) c) {
+    c(i) +=! a(i + 1) * b(r_n, 2 * r_k) * k(r_k) }
 export order tune (K=2, N=3, M=4)
 EOF
 cat >order.c <<'EOF'

@@ -49,15 +49,18 @@ static void fill(int seed) {
     for (int r = 0; r < R; r++) length[r] = rand() % (K + 11) - 5, from[r] = rand() % 25 - 4, to[r] = rand() % 50 - 5;
     for (int r = 0; r <= R; r++) wide[r] = ptr[r];
     if (seed % 5 == 0) wide[3] = INT64_MAX, wide[4] = INT64_MIN, wide[7] = INT64_MIN, wide[8] = INT64_MAX;
-    if (seed % 5 == 0) ptr[3] = INT32_MAX, ptr[7] = INT32_MIN, from[2] = INT64_C(1) << 40, to[1] = INT64_MAX, to[4] = INT64_MIN;
+    if (seed % 5 == 0) ptr[3] = INT32_MAX, ptr[7] = INT32_MIN,
+        from[2] = INT64_C(1) << 40, to[1] = INT64_MAX, to[4] = INT64_MIN;
 }
-/* Whether any element of col that is asked for is outside; the others may be, and of every fourth seed none is but one. */
+/* Whether any element of col that is asked for is outside; the others may be, and
+    of every fourth seed none is but one. */
 static int spoil(int seed, int inside) {
     int asked = 0, one = rand() % Z;
     for (int z = 0; z < Z; z++) {
         int used = 0;
         for (int r = 0; r < R; r++) used |= z >= ptr[r] && z < ptr[r + 1];
-        if (seed % 4 == 0 ? z == one : used != inside && (seed + z) % 4 == 0) col[z] = rand() % 2 ? C : -1, asked |= used;
+        if (seed % 4 == 0 ? z == one : used != inside && (seed + z) % 4 == 0)
+            col[z] = rand() % 2 ? C : -1, asked |= used;
     }
     return asked ? TENSORC_BAD_INDEX : 0;
 }
@@ -74,7 +77,8 @@ static void expect(int seed) {
             if (k >= 2 * from[r] - 3 && k <= to[r]) m = fmaxf(m, a[r][k]), u += a[r][k];
             for (int j = 0; j < N; j++) f[j] += k < length[r] ? a[r][k] * b[k][j] : 0;
         }
-        same("spmv", seed, y[r], t), same("most", seed, most[r], m), same("sum", seed, sum[r], u), same("far", seed, all[r], w);
+        same("spmv", seed, y[r], t), same("most", seed, most[r], m), same("sum", seed, sum[r], u),
+        same("far", seed, all[r], w);
         for (int d = 0; d < D; d++) same("bag", seed, s[r][d], e[d]);
         for (int j = 0; j < N; j++) same("both", seed, c[r][j], f[j]);
     }
@@ -87,11 +91,15 @@ int main(void) {
         for (int known = 0; known < 2; known++) {
             fill(seed);
             int status = spoil(seed, seed % 2);
-            is("spmv", seed, known ? spmv_known(ptr, col, val, x, y) : spmv_any(R + 1, Z, C, ptr, col, val, x, y), status);
-            is("bag", seed, known ? bag_known(ptr, col, table[0], s[0]) : bag_any(R + 1, Z, C, D, ptr, col, table[0], s[0]), status);
-            is("rows", seed, known ? rows_known(a[0], from, to, most, sum) : rows_any(R, K, a[0], from, to, most, sum), 0);
+            is("spmv", seed, known ? spmv_known(ptr, col, val, x, y)
+                : spmv_any(R + 1, Z, C, ptr, col, val, x, y), status);
+            is("bag", seed, known ? bag_known(ptr, col, table[0], s[0])
+                : bag_any(R + 1, Z, C, D, ptr, col, table[0], s[0]), status);
+            is("rows", seed, known ? rows_known(a[0], from, to, most, sum)
+                : rows_any(R, K, a[0], from, to, most, sum), 0);
             is("far", seed, known ? far_known(wide, val, all) : far_any(R + 1, Z, wide, val, all), 0);
-            is("both", seed, known ? both_known(a[0], b[0], length, c[0]) : both_any(R, K, N, a[0], b[0], length, c[0]), 0);
+            is("both", seed, known ? both_known(a[0], b[0], length, c[0])
+                : both_any(R, K, N, a[0], b[0], length, c[0]), 0);
             if (!status) expect(seed);
         }
     for (int r1 = 1; r1 < 3; r1++) is("no rows", r1, spmv_any(r1, 0, C, (int32_t[]){5, -5}, col, val, x, y), 0);
@@ -101,7 +109,8 @@ int main(void) {
 END
 # on TARGET FLAG LEVEL: the processors that run the target have the flag.
 on() {
-    runs "compiles for $1 with $3" "$TENSORC" -w "$3" --target="$1" --threads=1 -c ragged.tensor -o ragged.o --header ragged.h
+    runs "compiles for $1 with $3" "$TENSORC" -w "$3" --target="$1" --threads=1 -c ragged.tensor -o ragged.o --header \
+        ragged.h
     if ! grep -qw "$2" /proc/cpuinfo 2>/dev/null; then skip "this processor has no $2" 2; return; fi
     runs "links" $CC -std=c11 -I. main.c ragged.o -o application -fopenmp -lm
     is "$(./application 2>&1)" "0 wrong" "what is chosen is summed, and nothing else is looked at"
@@ -111,7 +120,8 @@ on x86-64-v3 avx2 -O2
 on x86-64-v4 avx512vl -O2
 on x86-64-v4 avx512vl -O0
 runs "the interpreter agrees" "$TENSORC" -run -O2 -DC=4 -DR1=6 -DZ=17 -DV=3 -DD=2 -DR=5 -DK=19 -DM=5 -DN=3 ragged.tensor
-like "$("$TENSORC" -w -emit-ir --target=x86-64-v4 --threads=1 ragged.tensor -o -)" 'for z in 0:max\(min\(40, int64\(ptr' "requirements are asked where they are needed"
+like "$("$TENSORC" -w -emit-ir --target=x86-64-v4 --threads=1 ragged.tensor -o -)" \
+    'for z in 0:max\(min\(40, int64\(ptr' "requirements are asked where they are needed"
 
 # Numbers that are read may be far from all sizes, and what is computed with them near, or wrapped.
 cat >times.tensor <<'END'
@@ -133,7 +143,8 @@ int main(void) {
     float a[R][K], y[R], w[R], b[R], u[R];
     int64_t from[R] = {now, now + 1, INT64_MIN + 5, 3}, to[R] = {now + 5, now + 40, INT64_MIN + 12, INT64_MIN + 2};
     uint64_t most[R] = {INT64_MAX, INT64_MAX - 3, 7, 0};
-    int wrong = 0, apart[R] = {5, K, 7, K}, wrapped[R] = {K, K, K - 6, 3}, behind[R] = {5, K, 7, 0}, all[R] = {K, K, 7, 0};
+    int wrong = 0, apart[R] = {5, K, 7, K}, wrapped[R] = {K, K, K - 6, 3},
+        behind[R] = {5, K, 7, 0}, all[R] = {K, K, 7, 0};
     for (int i = 0; i < R * K; i++) a[0][i] = 1;
     for (int known = 0; known < 2; known++) {
         int status = known ? lasting_known(a[0], from, to, most, y, w, b, u)

@@ -39,5 +39,6 @@ def gram(float(M, K) A) -> (C) { C(i, j) +=! A(i, k) * A(j, k) }
 export gram(M=512, K=512)
 END
 "$TENSORC" -c --target=x86-64-v4 -O2 large.tensor -o large.o --emit-schedule=used.tensor
-like "$(cat used.tensor)" 'cache_read\(A, reader=[a-z_]*, read=1, .*layout=\(d0/16, d1, d0%16\)\)' "the operand that runs across the lanes is packed alone"
+like "$(cat used.tensor)" 'cache_read\(A, reader=[a-z_]*, read=1, .*layout=\(d0/16, d1, d0%16\)\)' \
+    "the operand that runs across the lanes is packed alone"
 done_testing

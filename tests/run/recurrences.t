@@ -7,16 +7,23 @@ cd "$work" || exit 1
 for level in -O0 -O1 -O2 "-O2 --threads=1"; do
     # shellcheck disable=SC2086
     runs "tensorc $level" "$TENSORC" -c $level "$here/recurrences.tensor" -o recurrences.o --header recurrences.h
-    runs "links" $CC -std=c11 -Wall -Wextra -Werror -I. -I"$srcdir" "$here/recurrences.c" recurrences.o -o application -fopenmp -lm
+    runs "links" $CC -std=c11 -Wall -Wextra -Werror -I. -I"$srcdir" "$here/recurrences.c" recurrences.o -o application \
+        -fopenmp -lm
     runs "recurrences at $level are as in plain C" env OMP_NUM_THREADS=2 ./application || diag_file "$work/err" 60
 done
 
-runs "recurrences are as interpreted" "$TENSORC" -run -O2 -DT=37 -DB=3 -DI=5 -DH=9 -DN=50 -DS=4 "$here/recurrences.tensor"
-runs "a recurrence is tuned" "$TENSORC" -run -O tune --trials=6 --db=new.tuning.db -DT=6 -DB=3 -DI=5 -DH=16 -DN=20 -DS=4 "$here/recurrences.tensor"
-runs "and found again" "$TENSORC" -run -O tune --tune-frozen --db=new.tuning.db -DT=6 -DB=3 -DI=5 -DH=16 -DN=20 -DS=4 "$here/recurrences.tensor"
+runs "recurrences are as interpreted" "$TENSORC" -run -O2 -DT=37 -DB=3 -DI=5 -DH=9 -DN=50 -DS=4 \
+    "$here/recurrences.tensor"
+runs "a recurrence is tuned" "$TENSORC" -run -O tune --trials=6 --db=new.tuning.db -DT=6 -DB=3 -DI=5 -DH=16 -DN=20 \
+    -DS=4 "$here/recurrences.tensor"
+runs "and found again" "$TENSORC" -run -O tune --tune-frozen --db=new.tuning.db -DT=6 -DB=3 -DI=5 -DH=16 -DN=20 -DS=4 \
+    "$here/recurrences.tensor"
 # What was found is of use to the same recurrence in other words: its steps, tensors and indices have other names.
-sed -e '/^export/d; /^def machine/,$d; /^# A machine/d' -e 's/scan t/scan step/; s/(t, /(step, /g; s/(t-1/(step-1/g; s/\bc(/cell(/g; s/\bj\b/unit/g' "$here/recurrences.tensor" >words.tensor
+sed -e '/^export/d; /^def machine/,$d; /^# A machine/d' \
+    -e 's/scan t/scan step/; s/(t, /(step, /g; s/(t-1/(step-1/g; s/\bc(/cell(/g; s/\bj\b/unit/g' \
+    "$here/recurrences.tensor" >words.tensor
 echo 'export lstm as other' >>words.tensor
-runs "and by a program in other words" "$TENSORC" -run -O tune --tune-frozen --db=new.tuning.db -DT=6 -DB=3 -DI=5 -DH=16 words.tensor
+runs "and by a program in other words" "$TENSORC" -run -O tune --tune-frozen --db=new.tuning.db -DT=6 -DB=3 -DI=5 \
+    -DH=16 words.tensor
 
 done_testing

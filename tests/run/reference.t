@@ -1,12 +1,13 @@
 #!/bin/sh
-# The examples of the language reference: `tensor` ones compile, `tensor run` ones also compute what the interpreter does,
-# `tensor error` ones are refused with a message and status 1. The examples of the README compile too.
+# The examples of the language reference: `tensor` ones compile, `tensor run` ones also compute what the interpreter
+# does, `tensor error` ones are refused with a message and status 1. The examples of the README compile too.
 . "${srcdir:-.}/tests/lib.sh"
 
 # extract FILE PREFIX: writes each example to PREFIX-LINE.tensor and prints "kind PREFIX-LINE.tensor".
 extract() {
     awk -v prefix="$work/$2" '
-        /^```tensor/ { kind = $2 ? $2 : "check"; file = prefix "-" NR ".tensor"; printf "" > file; print kind, file; next }
+        /^```tensor/ { kind = $2 ? $2 : "check"; file = prefix "-" NR ".tensor";
+            printf "" > file; print kind, file; next }
         /^```/ { if (file) close(file); file = ""; next }
         file { print > file }' "$1"
 }
@@ -30,6 +31,7 @@ while read -r kind file; do
     esac
     [ "$kind" = error ] || "$TENSORC" -fsyntax-only -Wall "$file" 2>>"$work/warnings"
 done <"$work/list"
-is "$(grep 'warning: ' "$work/warnings" | grep -v 'this statement has no effect$')" "" "no example is warned of what it computes"
+is "$(grep 'warning: ' "$work/warnings" | grep -v 'this statement has no effect$')" "" \
+    "no example is warned of what it computes"
 
 done_testing

@@ -1,6 +1,6 @@
 #!/bin/sh
-# run_time.t - padded sums with sizes that are known at run time only: right at all sizes, on targets with and without masked
-# memory and half precision, and small.
+# run_time.t - padded sums with sizes that are known at run time only: right at all sizes, on targets with and without
+# masked memory and half precision, and small.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
@@ -29,7 +29,8 @@ static unsigned char in[3][4 * ROOM], out[2][4 * ROOM];
 static void fill(unsigned char *to, int count, int half) {
     for (int i = 0; i < count; i++) {
         int number = rand() % 5 - 2;
-        unsigned short bits = (unsigned short)(number < 0 ? 0x8000 : 0) | (unsigned short)(abs(number) == 2 ? 0x4000 : abs(number) ? 0x3c00 : 0);
+        unsigned short bits = (unsigned short)(number < 0 ? 0x8000 : 0) |
+            (unsigned short)(abs(number) == 2 ? 0x4000 : abs(number) ? 0x3c00 : 0);
         float real = (float)number;
         memcpy(half ? to + 2 * i : to + 4 * i, half ? (void *)&bits : (void *)&real, half ? 2 : 4);
     }

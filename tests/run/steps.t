@@ -1,12 +1,14 @@
 #!/bin/sh
-# steps.t - scans of which the last steps alone are read in the end: what they keep is that of these steps, right for all
-# numbers of steps and rows.
+# steps.t - scans of which the last steps alone are read in the end: what they keep is that of these steps, right for
+# all numbers of steps and rows.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
 cat >body.tensor <<'END'
 def last(float(T, N) x) -> (y) { scan t { p(t, n) = (p(t-1, n) else 1) / 2 + x(t, n) }  y(n) = p(T - 1, n) }
-def power(float(T, N) x) -> (y) { scan t { p(t, n) = (p(t-1, n) else 0) * 2 + x(0, n) where t in 0:T, exists x(0, n) } y(n) = p(T - 1, n) }
+def power(float(T, N) x) -> (y) {
+    scan t { p(t, n) = (p(t-1, n) else 0) * 2 + x(0, n) where t in 0:T, exists x(0, n) }
+        y(n) = p(T - 1, n) }
 def along(float(T, N) x) -> (y) { scan t { p(n, t) = max((p(n, t-1) else -3), x(t, n)) }  y(n) = p(n, T - 1) * 2 }
 def pairs(float(T, N) x) -> (y) {
     scan t { p(t, n) = (p(t-1, n) else 1) - (p(t-2, n) else 2) + x(t, n) }
@@ -58,7 +60,8 @@ def chosen(float(T, N) x) -> (y) {
 END
 for shape in '3 1' '2 20' '2 1' '3 16' '4 17' '5 64' '9 33' '33 5' '2 300'; do
     for threads in 1 2; do
-        runs "$shape, threads: $threads" "$TENSORC" -run --threads=$threads -DT="${shape% *}" -DN="${shape#* }" body.tensor
+        runs "$shape, threads: $threads" "$TENSORC" -run --threads=$threads -DT="${shape% *}" -DN="${shape#* }" \
+            body.tensor
     done
     runs "$shape without a schedule" "$TENSORC" -run -O0 -DT="${shape% *}" -DN="${shape#* }" body.tensor
 done
@@ -114,9 +117,14 @@ kernel() {
     "$TENSORC" -emit-ir --target=x86-64-v4 --threads=1 f.tensor -o f.ir
     cat f.ir
 }
-like "$(kernel "$(sed -n '/^def last/p' body.tensor) export last(T=64, N=256)")" 'p_2\(1, 256\)|p\(1, 256\)' "one step is kept"
-unlike "$(kernel "$(sed -n '/^def last/p' body.tensor) export last(T=64, N=256)")" ' p(_2)?\(.*t' "and stored after the last"
-like "$(kernel "$(sed -n '/^def pairs/,/^}/p' body.tensor) export pairs(T=64, N=256)")" 'p(_[0-9])?\(4, 256\)' "three, of four"
-like "$(kernel "$(sed -n '/^def first/p' body.tensor) export first(T=64, N=256)")" 'p\(64, 256\)' "all where the first is read"
-like "$(kernel "$(sed -n '/^def whole/p' body.tensor) export whole(T=64, N=256)")" 'p\(64, 256\)' "all where all are read"
+like "$(kernel "$(sed -n '/^def last/p' body.tensor) export last(T=64, N=256)")" 'p_2\(1, 256\)|p\(1, 256\)' \
+    "one step is kept"
+unlike "$(kernel "$(sed -n '/^def last/p' body.tensor) export last(T=64, N=256)")" ' p(_2)?\(.*t' \
+    "and stored after the last"
+like "$(kernel "$(sed -n '/^def pairs/,/^}/p' body.tensor) export pairs(T=64, N=256)")" 'p(_[0-9])?\(4, 256\)' \
+    "three, of four"
+like "$(kernel "$(sed -n '/^def first/p' body.tensor) export first(T=64, N=256)")" 'p\(64, 256\)' \
+    "all where the first is read"
+like "$(kernel "$(sed -n '/^def whole/p' body.tensor) export whole(T=64, N=256)")" 'p\(64, 256\)' \
+    "all where all are read"
 done_testing

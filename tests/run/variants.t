@@ -32,7 +32,8 @@ int main(void) {
 END
 for level in -O0 -O2 "-O tune --trials=4 --db=t.db"; do
     # shellcheck disable=SC2086
-    runs "compiles with $level" "$TENSORC" $level -g -c gemm.tensor -o gemm.o --header gemm.h --emit-schedule=gemm.schedule
+    runs "compiles with $level" "$TENSORC" $level -g -c gemm.tensor -o gemm.o --header gemm.h \
+        --emit-schedule=gemm.schedule
     like "$(nm gemm.o)" ' t gemm\.M24\.N32\.K16$' "a version for the first row"
     like "$(nm gemm.o)" ' t gemm\.M1\.N32$' "and for the second"
     ok "links" $CC -o main main.c gemm.o -fopenmp -lm
@@ -73,8 +74,10 @@ int main(void) {
 }
 END
 runs "a size of one value" "$TENSORC" -O2 -g -c single.tensor -o single.o --header single.h
-is "$(nm single.o | sed -n 's/.* t \(.*\.[A-Z]1\)$/\1/p')" product.M1 "has a version where what is used again is used once"
-is "$(nm single.o | sed -n 's/.* t \(.*\.to[0-9]*\)$/\1/p')" product.N.to4 "and one for few columns, which are sums along memory"
+is "$(nm single.o | sed -n 's/.* t \(.*\.[A-Z]1\)$/\1/p')" product.M1 \
+    "has a version where what is used again is used once"
+is "$(nm single.o | sed -n 's/.* t \(.*\.to[0-9]*\)$/\1/p')" product.N.to4 \
+    "and one for few columns, which are sums along memory"
 ok "links" $CC -o single single.c single.o -fopenmp -lm
 is "$(./single)" 0 "and both are right at all sizes"
 
@@ -103,7 +106,8 @@ static int wrong(int M, int N, int K) {
     return bad;
 }
 int main(void) {
-    static const int lengths[] = {0, 1, 7, 15, 16, 17, 31, 33, 47, 48, 49, 64, 65, 80, 81, 95, 96, 97, 113, 129, 191, 192, 193, 200};
+    static const int lengths[] = {0, 1, 7, 15, 16, 17, 31, 33, 47, 48, 49, 64, 65, 80, 81, 95, 96, 97, 113, 129,
+        191, 192, 193, 200};
     int bad = 0;
     for (int i = 0; i < 20 * 9; i++) a[i] = i % 7 - 3;
     for (int i = 0; i < 9 * 200; i++) b[i] = i % 5 - 2, bias[i % 200] = i % 3;
@@ -115,8 +119,10 @@ int main(void) {
 }
 END
 for target in $(targets_here); do
-    runs "a size of few values, $target" "$TENSORC" -O2 --target=$target --threads=1 -c few.tensor -o few.o --header few.h
-    is "$(nm few.o | sed -n 's/.* t \(product.*\.to[0-9]*\)$/\1/p')" product.M.to16 "has a version where what is used again is read in place"
+    runs "a size of few values, $target" "$TENSORC" -O2 --target=$target --threads=1 -c few.tensor -o few.o --header \
+        few.h
+    is "$(nm few.o | sed -n 's/.* t \(product.*\.to[0-9]*\)$/\1/p')" product.M.to16 \
+        "has a version where what is used again is read in place"
     ok "links" $CC -o few few.c few.o -lm
     is "$(./few)" 0 "and all are right at all sizes, $target"
 done
@@ -140,7 +146,8 @@ cat >rows.c <<'END'
 #include <string.h>
 static float x[20 * 300], y[2][20 * 300 + 64];
 int main(void) {
-    static const int lengths[] = {0, 1, 2, 7, 15, 16, 17, 31, 33, 47, 48, 63, 64, 65, 95, 97, 127, 129, 200, 255, 256, 257, 300};
+    static const int lengths[] = {0, 1, 2, 7, 15, 16, 17, 31, 33, 47, 48, 63, 64, 65, 95, 97, 127, 129,
+        200, 255, 256, 257, 300};
     int bad = 0;
     for (int i = 0; i < 20 * 300; i++) x[i] = (float)(i * 7 % 11 - 5);
     for (int N = 0; N < 20; N++)
@@ -158,7 +165,8 @@ END
 for target in $(targets_here); do
     runs "plain" "$TENSORC" -O0 --target=$target --threads=1 -c plain.tensor -o plain.o --header plain.h
     runs "short rows, $target" "$TENSORC" -O2 --target=$target --threads=1 -c fast.tensor -o fast.o --header fast.h
-    is "$(nm fast.o | sed -n 's/.* t \(.*\.to[0-9]*\)$/\1/p' | sort | tr '\n' ' ')" "centred.D.to256 softmax.D.to256 " "have versions"
+    is "$(nm fast.o | sed -n 's/.* t \(.*\.to[0-9]*\)$/\1/p' | sort | tr '\n' ' ')" "centred.D.to256 softmax.D.to256 " \
+        "have versions"
     ok "links" $CC -o rows rows.c plain.o fast.o -lm
     is "$(./rows)" 0 "and all are right at all sizes, $target"
 done
@@ -214,7 +222,8 @@ layers() {
         for s in $(seq "$1"); do
             p=x$((s - 1)) read="y$s(i, j)"
             echo "    y$s(i, j) +=! $p(i, r_k) * w(r_k, j)"
-            echo "    x$s(i, j) = $read + (y$s(i - 1, j) else edge) * (y$s(i, j + 1) else wrap) + (y$s(i + 1, j) else 0)"
+            echo "    x$s(i, j) = $read + (y$s(i - 1, j) else edge) * (y$s(i, j + 1) else wrap)"
+            echo "        + (y$s(i + 1, j) else 0)"
             echo "        where i in 0:M, j in 0:K"
         done
         echo "} export f"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# wide_lanes.t - vectors of more lanes than a word has bits, of which a guard leaves some out: loads and stores, all types,
-# on processors with and without instructions for them.
+# wide_lanes.t - vectors of more lanes than a word has bits, of which a guard leaves some out: loads and stores, all
+# types, on processors with and without instructions for them.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 

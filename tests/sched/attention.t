@@ -1,6 +1,6 @@
 #!/bin/sh
-# What -O2 makes of attention: one pass over blocks of queries where the weights are too many for a near cache, and right
-# results.
+# What -O2 makes of attention: one pass over blocks of queries where the weights are too many for a near cache, and
+# right results.
 . "${srcdir:-.}/tests/lib.sh"
 
 # chosen SIZES THREADS: the statements of the schedule, in one line.
@@ -13,7 +13,8 @@ chosen() {
 large='B=3, Q=514, K=1030, D=20, E=36'
 like "$(chosen "$large")" 'compute_at\(mix, q_block\).*compute_at\(weight, q_block\).*compute_at\(score, q_block\)' \
     "scores, weights and their product are of one block of queries"
-like "$(chosen "$large")" ' acc = cache_write\(score, .*of_acc = cache_write\(mix, ' "both products have a register tile"
+like "$(chosen "$large")" ' acc = cache_write\(score, .*of_acc = cache_write\(mix, ' \
+    "both products have a register tile"
 like "$(chosen "$large" 2)" 'fuse\(Y.b, q_block\) +parallel\(row\) +compute_at\(mix, row\)' "threads share the blocks"
 like "$(chosen '')" 'compute_at\(mix, q_block\).*compute_at\(score, q_block\)' "also where sizes are known at run time"
 like "$(chosen 'B=2, Q=64, K=64, D=32, E=32')" 'compute_at\(mix, [qe]_m, scope=register\)' \

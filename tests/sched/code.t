@@ -1,6 +1,6 @@
 #!/bin/sh
-# What functions of many nests become: no more code than LLVM takes in a few seconds, shared fairly among the nests. What is
-# made smaller or shorter for that is said.
+# What functions of many nests become: no more code than LLVM takes in a few seconds, shared fairly among the nests.
+# What is made smaller or shorter for that is said.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
@@ -27,7 +27,8 @@ stencils() {
     in="where i in 0:N, j in 0:M"
     {
         echo "def f(uint16(N, M) a) -> (t) {"
-        echo "    p(i, j) = (a(i, j) else 0) > (a(i + 2, j - 1) else 0) ? (a(i + 1, j - 1) else 0) : (a(i + 2, j) else 0) $in"
+        echo "    p(i, j) = (a(i, j) else 0) > (a(i + 2, j - 1) else 0)
+        ? (a(i + 1, j - 1) else 0) : (a(i + 2, j) else 0) $in"
         echo "    q(i, j) = uint16((p(i, j + 2) else 0) + (p(i - 3, j + 1) else 0)) $in"
         echo "    r(i, j) = uint16((q(i - 3, j - 1) else 0) + (q(i + 1, j) else 0)) $in"
         echo "    s(i, j) = max((r(i + 1, j) else 0), (r(i, j) else 0)) $in"
@@ -50,7 +51,8 @@ for target in x86-64 x86-64-v3; do
     ok "40 sums of halves for $target: $count lines of code" [ "$count" -lt 40000 ]
 done
 instructions x86-64 >/dev/null
-is "$(grep -c 'define internal .*@tensorc.half.of.4(' file.ll)" "1" "many conversions of halves are calls of one function"
+is "$(grep -c 'define internal .*@tensorc.half.of.4(' file.ll)" "1" \
+    "many conversions of halves are calls of one function"
 
 stages 60 uint8 "(p(i + r - 1, j) else reflect) * (p(i, j + r) else edge) + (p(i - 3, j + 2) else 0)"
 runs "tiles are made smaller" "$TENSORC" -O2 -emit-ir -v file.tensor --target=x86-64-v3 -o file.ir --explain-schedule
@@ -139,9 +141,11 @@ sum() {
     echo "export f(N=900, M=700)"
 }
 sum 5 >file.tensor
-like "$("$TENSORC" -O2 --emit-schedule=- -c file.tensor --target=x86-64-v4 -o file.o)" cache_read "a sum of few reads may pack"
+like "$("$TENSORC" -O2 --emit-schedule=- -c file.tensor --target=x86-64-v4 -o file.o)" cache_read \
+    "a sum of few reads may pack"
 sum 80 >file.tensor
-unlike "$("$TENSORC" -O2 --emit-schedule=- -c file.tensor --target=x86-64-v4 -o file.o)" cache_read "one of many packs none"
+unlike "$("$TENSORC" -O2 --emit-schedule=- -c file.tensor --target=x86-64-v4 -o file.o)" cache_read \
+    "one of many packs none"
 
 # products NUMBER [SIZES]: nests that differ in nothing but their tensors.
 products() {
@@ -167,10 +171,13 @@ products 3 "(N=9, M=37)"
 runs "they compute what each of them would" "$TENSORC" -O2 -run file.tensor --target=x86-64-v3
 
 # Vectors whose lanes are fetched one by one.
-echo "def f(uint8(N) x) -> (y) { y(i) = (x(max(0, min((i + 1) % N + 2, N - 1)))) + x(i) where i in 0:N } export f" >file.tensor
-runs "lanes that are fetched one by one" "$TENSORC" -O2 -emit-ir -v file.tensor --target=x86-64-v3 -o file.ir --explain-schedule
+echo "def f(uint8(N) x) -> (y) { y(i) = (x(max(0, min((i + 1) % N + 2, N - 1)))) + x(i) where i in 0:N } export f" \
+    >file.tensor
+runs "lanes that are fetched one by one" "$TENSORC" -O2 -emit-ir -v file.tensor --target=x86-64-v3 -o file.ir \
+    --explain-schedule
 like "$(cat "$work/err")" '^tensorc: f: shorter vectors, as some of their lanes are fetched one by one: y$' "-v says so"
-like "$(cat "$work/out")" '^shorter vectors, as some of their lanes are fetched one by one: y$' "--explain-schedule says so"
+like "$(cat "$work/out")" '^shorter vectors, as some of their lanes are fetched one by one: y$' \
+    "--explain-schedule says so"
 echo "def f(uint8(N) x) -> (y) { y(i) = x(i) + 1 where i in 0:N } export f" >file.tensor
 runs "rows of bytes" "$TENSORC" -O2 -emit-ir -v file.tensor --target=x86-64-v3 -o file.ir
 unlike "$(cat "$work/err")" 'shorter vectors' "fill registers"
@@ -188,7 +195,8 @@ packed() {
         echo "def f(float(N, M) x0, const float(M, M) w) -> (y$(for s in $(seq 20); do printf ', x%s' "$s"; done)) {"
         for s in $(seq 20); do
             p=x$((s - 1))
-            echo "    x$s(i, j) +=! ($p(i + r - 1, j) else 0) * ($p(i, j - 1) else 0) + ($p(i - 1, j + 2) else edge) * 1"
+            echo "    x$s(i, j) +=! ($p(i + r - 1, j) else 0) * ($p(i, j - 1) else 0) "
+            echo "        + ($p(i - 1, j + 2) else edge) * 1"
             echo "        where i in 0:N, j in 0:M, r in 0:$((s % 3 + 3))"
         done
         echo "    y(i, j) +=! x20(i, r_k) * w(r_k, j) }"

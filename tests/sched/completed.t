@@ -3,11 +3,13 @@
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
-# block NAME STATEMENTS [OPTION...]: compiles NAME of defs.tensor with them. Lines of what was added in `added`, the block in `found`.
+# block NAME STATEMENTS [OPTION...]: compiles NAME of defs.tensor with them. Lines of what was added in `added`, the
+# block in `found`.
 block() {
     name=$1 statements=$2
     shift 2
-    { cat defs.tensor; echo "export $name as f schedule f on x86 { $statements }" | sed "s/export $name/&$sizes/"; } >file.tensor
+    { cat defs.tensor; echo "export $name as f schedule f on x86 { $statements }" | sed "s/export $name/&$sizes/"; } \
+        >file.tensor
     capture "$TENSORC" -O2 -v --target=x86-64-v4 --threads=1 --emit-schedule=found "$@" -c file.tensor -o file.o
     sed -n 's/^tensorc: f: completed: //p' err >added
 }
@@ -38,15 +40,18 @@ END_OF_DEFS
 # --- stages that read what the block copies or inlines
 sizes='(M=64, N=96, K=80)'
 block layer 'P = cache_read(B, layout=(d0/16, d1, d0%16))'
-is "$status $(grep -c 'plain loops' err) $(grep -c cache_write added)" "0 0 1" "sums in registers of a stage that reads a copy" || diag_file err
+is "$status $(grep -c 'plain loops' err) $(grep -c cache_write added)" "0 0 1" \
+    "sums in registers of a stage that reads a copy" || diag_file err
 block pair 'inline(D)'
-is "$status $(grep -c 'plain loops' err) $(grep -c 'cache_write(E' added)" "0 0 1" "and of one that reads what is inlined" || diag_file err
+is "$status $(grep -c 'plain loops' err) $(grep -c 'cache_write(E' added)" "0 0 1" \
+    "and of one that reads what is inlined" || diag_file err
 
 # --- stages that the block names
 sizes='(H=258, W=514)'
 block blur 'yo, yi = split(O.y, 64) compute_at(bx, yi)'
 is "$status $(grep -c '^vectorize(' added)" "0 2" "vectors for both stages of a blur" || diag_file err
-is "$(sed -n 2,3p found | paste -sd' ' - | tr -s ' ')" " yo, yi = split(O.y, 64) compute_at(bx, yi)" "after the statements of the block"
+is "$(sed -n 2,3p found | paste -sd' ' - | tr -s ' ')" " yo, yi = split(O.y, 64) compute_at(bx, yi)" \
+    "after the statements of the block"
 like "$(cat added)" '^store_at\(bx, O.yo\)' "and a window of rows"
 cp file.o whole.o
 { cat defs.tensor; echo "export blur$sizes as f"; sed 's/ on .*{/ on x86 {/' found; } >pasted.tensor
@@ -57,15 +62,18 @@ like "$(cat out)" '^completed: vectorize' "--explain-schedule says what was adde
 block blur 'yo, yi = split(O.y, 64) compute_at(bx, yi)' --threads=4
 is "$(grep -c '^parallel(O.yo)' added)" 1 "threads, where there are several"
 block blur 'yo, yi = split(O.y, 64) compute_at(bx, yi) xo, xv = split(O.x, 16) vectorize(xv)'
-is "$(grep -c '^vectorize(' added) $(grep -c 'O[._]' added)" "1 1" "a stage with vectors is as it is written, but for the place of the other's buffer" ||
+is "$(grep -c '^vectorize(' added) $(grep -c 'O[._]' added)" "1 1" \
+    "a stage with vectors is as it is written, but for the place of the other's buffer" ||
     diag_file added
 sizes='(M=96, K=64, N=96)'
 block matmul 'reorder(C.r_k, C.j, C.i)'
 is "$(grep -c '^vectorize(' added)" 1 "vectors for another order of loops" || diag_file err
-is "$("$TENSORC" -O2 --target=x86-64-v4 --threads=1 -d n -c file.tensor -o file.o 2>&1 | sed -n 's/^ *for \([rij]_*k*\)_*[a-z]* .*/\1/p' | head -n 1)" \
+is "$("$TENSORC" -O2 --target=x86-64-v4 --threads=1 -d n -c file.tensor -o file.o 2>&1 |
+    sed -n 's/^ *for \([rij]_*k*\)_*[a-z]* .*/\1/p' | head -n 1)" \
     r_k "that the block gives stays the order"
 block matmul 'io, ii = split(C.i, 24)'
-is "$(grep -c 'cache_write(C, at=.*, scope=register)' added) $(grep -c '^vectorize(' added)" "1 1" "sums are kept in registers"
+is "$(grep -c 'cache_write(C, at=.*, scope=register)' added) $(grep -c '^vectorize(' added)" "1 1" \
+    "sums are kept in registers"
 sizes='(K=4096)'
 block dot 'ko, ki = split(C.r_k, 1024)'
 is "$(grep -c 'rfactor(.*, scope=register)' added)" 2 "those of one element in lanes" || diag_file err

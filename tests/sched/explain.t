@@ -42,11 +42,17 @@ nests() {
 is "$(nests "x")" "0" "a large nest is unrolled"
 is "$(nests "x y z")" "0" "three of them are, too: each has a budget of its own"
 copies 256 800 >/dev/null
-runs "what stays a loop is a warning" "$TENSORC" -emit-ir "$work/copies.tensor" --target=x86-64-v4 -o "$work/o.ir" --explain-schedule
-like "$(cat "$work/err")" 'warning: some loops are not unrolled or vectorized as the schedule says: c.i \(its copies would be too much code\)' \
+runs "what stays a loop is a warning" "$TENSORC" -emit-ir "$work/copies.tensor" --target=x86-64-v4 -o "$work/o.ir" \
+    --explain-schedule
+like "$(cat "$work/err")" \
+    'warning: some loops are not unrolled or vectorized as the schedule says: c.i '\
+'\(its copies would be too much code\)' \
     "that names it"
-like "$(cat "$work/out")" '^for i in 0:256 unrolled .*# stays a loop: its copies would be too much code' "and explained beside the loop"
-# What a group copies for the whole program was once taken from all groups that read it, whose schedules were refused then.
-runs "groups that read the same tensors" "$TENSORC" -emit-ir -v --target=x86-64-v4 --threads=1 ../tune/stacked.tensor -o "$work/o.ir"
+like "$(cat "$work/out")" '^for i in 0:256 unrolled .*# stays a loop: its copies would be too much code' \
+    "and explained beside the loop"
+# What a group copies for the whole program was once taken from all groups that read it, whose schedules were refused
+# then.
+runs "groups that read the same tensors" "$TENSORC" -emit-ir -v --target=x86-64-v4 --threads=1 ../tune/stacked.tensor \
+    -o "$work/o.ir"
 unlike "$(cat "$work/err")" 'left with plain loops' "are legal together"
 done_testing

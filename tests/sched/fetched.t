@@ -1,6 +1,6 @@
 #!/bin/sh
-# Reads that are fetched lane by lane: what the model chooses for them is short code, whatever the type of the elements and
-# however many there are, and other reads keep their vectors.
+# Reads that are fetched lane by lane: what the model chooses for them is short code, whatever the type of the elements
+# and however many there are, and other reads keep their vectors.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 

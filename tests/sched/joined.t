@@ -4,16 +4,16 @@
 
 # joined BODY WHAT [OPTION]: it may be asked for, and is right.
 joined() {
-    printf 'def f(float(C, H, W) I) -> (O) {\n%s\n}\nexport f(C=3, H=10, W=34)\nschedule f on x86 { algorithm(joined) }\n' \
-        "$1" >"$work/f.tensor"
+    printf 'def f(float(C, H, W) I) -> (O) {\n%s\n}\nexport f(C=3, H=10, W=34)\n%s\n' \
+        "$1" 'schedule f on x86 { algorithm(joined) }' >"$work/f.tensor"
     runs "$2" "$TENSORC" -run -O2 ${3:-} --db="$work/none.db" "$work/f.tensor"
     like "$(cat "$work/out" "$work/err" 2>/dev/null)" 'results checked, by joined' "and it is right"
 }
 
 # left BODY WHAT [OPTION]: the algorithm is not there to be asked for.
 left() {
-    printf 'def f(float(C, H, W) I) -> (O) {\n%s\n}\nexport f(C=3, H=10, W=34)\nschedule f on x86 { algorithm(joined) }\n' \
-        "$1" >"$work/f.tensor"
+    printf 'def f(float(C, H, W) I) -> (O) {\n%s\n}\nexport f(C=3, H=10, W=34)\n%s\n' \
+        "$1" 'schedule f on x86 { algorithm(joined) }' >"$work/f.tensor"
     exits 1 "$2" "$TENSORC" -O2 ${3:-} -c "$work/f.tensor" -o "$work/f.o"
     like "$(cat "$work/err")" "no algorithm 'joined'" "and that is said"
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
-# many.t - schedules of a thousand statements, refused or not: an answer within 15 s of the processor's time, a tenth of which
-# is what it takes. The number of nests that are built to explain a refusal does not grow with that of the statements.
+# many.t - schedules of a thousand statements, refused or not: an answer within 15 s of the processor's time, a tenth of
+# which is what it takes. The number of nests that are built to explain a refusal does not grow with that of the
+# statements.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
@@ -9,7 +10,8 @@ product='def f(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(
 export f(M=4096, K=64, N=64)'
 many() { printf '%s\nschedule f on x86 {\n' "$product"; awk "BEGIN { n = ${2:-1000}; $1 }"; echo '}'; }
 # splits FACTOR LINES: so many, each of the outer loop of the one before.
-splits() { printf 'for (i = 0; i < n; i++) printf "    a%%d, b%%d = split(%%s, %d)\\n", i, i, i ? "a" (i - 1) : "C.i"; %s' "$1" "$2"; }
+splits() { printf 'for (i = 0; i < n; i++)
+    printf "    a%%d, b%%d = split(%%s, %d)\\n", i, i, i ? "a" (i - 1) : "C.i"; %s' "$1" "$2"; }
 # within STATUS NAME FILE: this exit status, in seconds of a processor that a sanitizer has more of.
 seconds=15
 if sanitized; then seconds=300; fi
@@ -29,9 +31,11 @@ within 1 "a thousand before a name that was given" twice.tensor
 like "$(cat err)" 'twice.tensor:1004:5: error: the name a3 is already the result' "all names are known"
 many "$(splits 1 '')" >splits.tensor
 within 0 "a thousand splits that are legal" splits.tensor
-many "$(splits 1 'for (i = n - 1; i >= 0; i--) printf "    f%d = fuse(%s, b%d)\n", i, i < n - 1 ? "f" (i + 1) : "a" i, i')" >fused.tensor
+many "$(splits 1 'for (i = n - 1; i >= 0; i--)
+    printf "    f%d = fuse(%s, b%d)\n", i, i < n - 1 ? "f" (i + 1) : "a" i, i')" >fused.tensor
 within 0 "and fused again" fused.tensor
-many "$(splits 1 'printf "    reorder("; for (i = n - 1; i >= 0; i--) printf "b%d%s", i, i ? ", " : ")\n"')" >order.tensor
+many "$(splits 1 'printf "    reorder("; for (i = n - 1; i >= 0; i--) printf "b%d%s", i, i ? ", " : ")\n"')" \
+    >order.tensor
 within 0 "in the opposite order" order.tensor
 many 'for (i = 0; i < n; i++) printf "    reorder(C.%s)\n", i % 2 ? "i, C.j" : "j, C.i"' >orders.tensor
 within 0 "a thousand reorders" orders.tensor

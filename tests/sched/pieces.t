@@ -28,7 +28,8 @@ chosen() {
 long='M=4, K=200000, N=16'
 like "$(chosen "product($long)" 1)" 'C_s = rfactor\(r_k_t\).*r_k_ti = split\(C_s.r_k_t, [248]\).*unroll\([^)]*r_k_ti' \
     "one thread computes pieces side by side"
-like "$(chosen "product($long)" 8)" 'C_s = rfactor\(r_k_t\).*(task = fuse\((C_s.r_k_t|r_k_to).*parallel\(task|parallel\(r_k_to)' \
+like "$(chosen "product($long)" 8)" \
+    'C_s = rfactor\(r_k_t\).*(task = fuse\((C_s.r_k_t|r_k_to).*parallel\(task|parallel\(r_k_to)' \
     "threads share them"
 like "$(chosen "followed($long)" 8)" 'C_s = rfactor\(r_k_t\)' "also where something follows"
 unlike "$(chosen "product($long)" 8 -fstrict)" 'rfactor' "not where the order of sums is kept"
@@ -39,7 +40,8 @@ for f in 'product(M=3, K=20011, N=17)' 'product(M=1, K=20001, N=33)' 'followed(M
     'two(M=4, L=3, K=20007, N=8)'; do
     for threads in 1 2; do
         chosen "$f" $threads >/dev/null
-        runs "$f for threads=$threads" "$TENSORC" -run -O2 --target=host --threads=$threads --db="$work/none.db" "$work/f.tensor"
+        runs "$f for threads=$threads" "$TENSORC" -run -O2 --target=host --threads=$threads --db="$work/none.db" \
+            "$work/f.tensor"
         like "$(cat "$work/out" "$work/err" 2>/dev/null)" 'results checked' "and it is right"
     done
 done

@@ -13,13 +13,17 @@ chosen() {
 for sizes in '' '(A=3, B=5, C=40, D=50)'; do
     for combine in '+' 'max' '*'; do
         at="of $combine ${sizes:-at run time}"
-        like "$(chosen "def f(float(A,B,C,D) x) -> (y) { s(a) $combine=! x(a,b,c,d) y(a) = s(a) / 2 } export f$sizes")" \
+        like "$(chosen "def f(float(A,B,C,D) x) -> (y) {
+            s(a) $combine=! x(a,b,c,d) y(a) = s(a) / 2 } export f$sizes")" \
             'rfactor' "one index, vectors of partial results $at"
-        like "$(chosen "def f(float(A,B,C,D) x) -> (y) { s(a,b) $combine=! x(a,b,c,d) y(a,b) = s(a,b) / 2 } export f$sizes")" \
+        like "$(chosen "def f(float(A,B,C,D) x) -> (y) {
+            s(a,b) $combine=! x(a,b,c,d) y(a,b) = s(a,b) / 2 } export f$sizes")" \
             'rfactor' "two, vectors of partial results $at"
-        like "$(chosen "def f(float(A,B,C,D) x) -> (y) { s(a,b,c) $combine=! x(a,b,c,d) y(a,b,c) = s(a,b,c) / 2 } export f$sizes")" \
+        like "$(chosen "def f(float(A,B,C,D) x) -> (y) {
+            s(a,b,c) $combine=! x(a,b,c,d) y(a,b,c) = s(a,b,c) / 2 } export f$sizes")" \
             'rfactor' "three, vectors of partial results $at"
-        like "$(chosen "def f(float(A,B,C,D) x) -> (y) { s(a,d) $combine=! x(a,b,c,d) y(a,d) = s(a,d) / 2 } export f$sizes")" \
+        like "$(chosen "def f(float(A,B,C,D) x) -> (y) {
+            s(a,d) $combine=! x(a,b,c,d) y(a,d) = s(a,d) / 2 } export f$sizes")" \
             '(reorder\(s.b, s.c,|compute_at\(s, a_m).*vectorize' "across the last index, vectors of results $at"
     done
 done
@@ -28,9 +32,11 @@ like "$(chosen 'def f(float(N,M,C) x) -> (y) { s(n,m) +=! x(n,m,c) t(n,m) max=! 
     export f(N=4, M=8, C=200)')" 's[0-9]_c_p = rfactor.*s[0-9]_c_p = rfactor' "two reductions of the same rows"
 like "$(chosen 'def f(float(N,C) x) -> (y) { s(c) +=! x(n,c) y(c) = s(c) / 2 } export f(N=512, C=300)')" \
     'compute_at\(s, c_m, scope=register.*vectorize' "of columns, in the tile of what follows"
-like "$(chosen 'def f(float(N,I) x, float(O,I) w, float(O) b) -> (y) { s(n,o) +=! x(n,i) * w(o,i) y(n,o) = s(n,o) + b(o) }
+like "$(chosen 'def f(float(N,I) x, float(O,I) w, float(O) b) -> (y) {
+    s(n,o) +=! x(n,i) * w(o,i) y(n,o) = s(n,o) + b(o) }
     export f(N=1, I=512, O=512)')" 'rfactor' "a matrix by one row is rows of the matrix, whatever follows"
-unlike "$(chosen 'def f(float(N,W) x) -> (y) { s(n,w) +=! x(n,2*w+k) where k in 0:2, w in 0:(W/2) y(n,w) = s(n,w) / 2 } export f')" \
+unlike "$(chosen 'def f(float(N,W) x) -> (y) {
+    s(n,w) +=! x(n,2*w+k) where k in 0:2, w in 0:(W/2) y(n,w) = s(n,w) / 2 } export f')" \
     'vectorize\(s0' "where nothing lies along a row and sizes are not known, the reduction stays plain"
 for sizes in '' '(N=512, A=100, B=3)'; do
     like "$(chosen "def f(float(N,A,B) x) -> (y) { y(n) +=! x(n,a,b) } export f$sizes")" \
@@ -47,19 +53,23 @@ done
 like "$(chosen 'def f(float(T) x, float(K) h) -> (y) { y(t) +=! x(t + k) * h(k) } export f(T=1007, K=1000)')" \
     'rfactor' "where there are few of these, in vectors of partial results"
 for sizes in '' '(A=4, N=256, D=64)'; do
-    unlike "$(chosen "def f(float(N,D) x) -> (v) { m(d) +=! x(n,d) v(d) +=! (x(n,d) - m(d)) * (x(n,d) - m(d)) } export f$sizes")" \
+    unlike "$(chosen "def f(float(N,D) x) -> (v) {
+        m(d) +=! x(n,d) v(d) +=! (x(n,d) - m(d)) * (x(n,d) - m(d)) } export f$sizes")" \
         'rfactor|compute_at\(m, d' "two reductions of columns, one after the other ${sizes:-at run time}"
-    like "$(chosen "def f(float(A,N,D) x) -> (v) { m(a,d) +=! x(a,n,d) v(a,d) +=! (x(a,n,d) - m(a,d)) * m(a,d) } export f$sizes")" \
+    like "$(chosen "def f(float(A,N,D) x) -> (v) {
+        m(a,d) +=! x(a,n,d) v(a,d) +=! (x(a,n,d) - m(a,d)) * m(a,d) } export f$sizes")" \
         'compute_at\(m, (a_block|v.a)\).*reorder\(m.n, .*vectorize.*reorder\(v.n, .*vectorize' \
         "of some matrices, a row of results at a time ${sizes:-at run time}"
 done
 
 # Combiners of a program's own, of tuples.
 first='(v > w || (v == w && i < j)) ? (v, i) : (w, j)'
-declared="combiner top(float v, int32 i; float w, int32 j) associative commutative identity (-inf, 2147483647) { $first }"
+declared="combiner top(float v, int32 i; float w, int32 j) associative commutative
+    identity (-inf, 2147483647) { $first }"
 for sizes in '' '(N=32, D=512)'; do
     like "$(chosen "$declared def f(float(N,D) x) -> (y, at) { y(n), at(n) top=! (x(n,d), d) } export f$sizes")" \
-        'rfactor\(s0_d_v.*vectorize\(s0_d_q_q8.*vectorize\(s0_d_q_q2' "long rows, in lanes that are combined by halves ${sizes:-at run time}"
+        'rfactor\(s0_d_v.*vectorize\(s0_d_q_q8.*vectorize\(s0_d_q_q2' \
+        "long rows, in lanes that are combined by halves ${sizes:-at run time}"
     like "$(chosen "$declared def f(float(N,D) x) -> (y, at) { y(d), at(d) top=! (x(n,d), n) } export f$sizes")" \
         'vectorize\(d_v\).*cache_write\(y, .*register' "columns, in vectors of results ${sizes:-at run time}"
 done
@@ -81,9 +91,11 @@ is "$(($accumulators < 32))" 1 "the accumulators of all results fit the register
 for sizes in '' '(H=8, D=64, T=200)'; do
     like "$(chosen "def f(float(H,D) q, float(T,H,D) k) -> (s) { s(h,t) +=! q(h,d) * k(t,h,d) } export f$sizes")" \
         'rfactor' "of keys that one query reads once, along memory ${sizes:-at run time}"
-    like "$(chosen "def f(float(H,D) q, float(T,H,D) k) -> (y) { s(h,t) +=! q(h,d) * k(t,h,d) m(h) max=! s(h,t) y(h,t) = s(h,t) - m(h) } export f$sizes")" \
+    like "$(chosen "def f(float(H,D) q, float(T,H,D) k) -> (y) {
+        s(h,t) +=! q(h,d) * k(t,h,d) m(h) max=! s(h,t) y(h,t) = s(h,t) - m(h) } export f$sizes")" \
         's[0-9]_d_p = rfactor' "also where their rows are read then ${sizes:-at run time}"
 done
-unlike "$(chosen 'def f(float(M,K) a, float(N,K) b) -> (y) { y(m,n) +=! a(m,k) * b(n,k) } export f(M=64, N=64, K=64)')" \
+unlike "$(chosen 'def f(float(M,K) a, float(N,K) b) -> (y) {
+    y(m,n) +=! a(m,k) * b(n,k) } export f(M=64, N=64, K=64)')" \
     'rfactor' "not of what many read"
 done_testing

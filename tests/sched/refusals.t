@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every refusal of a primitive has a golden: each format that lower/nest/*.c refuses with occurs in a NAME.expected here,
-# or, where no source text leads to it, as a text that a unit test wants.
+# Every refusal of a primitive has a golden: each format that lower/nest/*.c refuses with occurs in a NAME.expected
+# here, or, where no source text leads to it, as a text that a unit test wants.
 . "${srcdir:-.}/tests/lib.sh"
 
 # The formats of all calls refuse(state, FORMAT, ...), refuse_at(state, x, FORMAT, ...) and so on, one a line.
@@ -38,7 +38,8 @@ formats() {
 wanted() {
     sed -n 's/^[^ ]*: error: //p' "$srcdir"/tests/sched/*.expected
     for file in nest devices; do
-        awk '{ text = text $0 } END { gsub(/"[ \t]*"/, "", text); n = split(text, parts, "\""); for (i = 2; i <= n; i += 2) print parts[i] }' \
+        awk '{ text = text $0 } END { gsub(/"[ \t]*"/, "", text); n = split(text, parts, "\"");
+            for (i = 2; i <= n; i += 2) print parts[i] }' \
             "$srcdir/tests/unit/$file.c"
     done
 }
@@ -47,7 +48,8 @@ formats >"$work/formats"
 wanted >"$work/wanted"
 [ "$(wc -l <"$work/formats")" -gt 80 ]
 report $? "the formats are found"
-sed -e 's/\\"/"/g' -e 's/[][\\.*^$()+?{}|]/\\&/g' -e 's/%\(lld\|d\)/-?[0-9]+/g' -e 's/%s/.*/g' -e 's/%%/%/g' "$work/formats" >"$work/patterns"
+sed -e 's/\\"/"/g' -e 's/[][\\.*^$()+?{}|]/\\&/g' -e 's/%\(lld\|d\)/-?[0-9]+/g' -e 's/%s/.*/g' -e 's/%%/%/g' \
+    "$work/formats" >"$work/patterns"
 paste -d '\n' "$work/patterns" "$work/formats" | while read -r pattern; do
     read -r format
     grep -Eq -e "^$pattern\$" "$work/wanted" || printf '%s\n' "$format"

@@ -59,7 +59,8 @@ rules 'plain(M=5, N=7)' 'rule rows on x86 applies elementwise, extent[1] < lanes
     require(rows > 3)
 }'
 is "$status $(cat chosen)" "0 rows for y" "also in a rule that is chosen" || diag_file err
-like "$(cat found)" 'split\(y.i, 5\) (.*) = cache_write\(y, at=.*, scope=register\) vectorize\(\1.j\) unroll\(\1.ii\)' "become the program's"
+like "$(cat found)" 'split\(y.i, 5\) (.*) = cache_write\(y, at=.*, scope=register\) vectorize\(\1.j\) unroll\(\1.ii\)' \
+    "become the program's"
 rules 'turned(N=5, M=7)' 'rule order on x86 applies elementwise { reorder(axis[0], axis[1], ?) vectorize(?) }'
 is "$status $(cat misfits)" "0 " "holes for orders and loops" || diag_file err
 
@@ -77,7 +78,8 @@ rule on_arm on arm applies reduction { vectorize(axis[0]) }
 rule sums on x86 applies reduction { vectorize(axis[0]) }"
 is "$status $(cat idle)" "0 wide, sums" "all such rules for the target are named in one line" || diag_file err
 capture "$TENSORC" -O2 --explain-schedule --target=x86-64-v4 --threads=1 -c file.tensor -o file.o
-is "$(grep -h '^apply to no stage, rules of the source: ' out err)" "apply to no stage, rules of the source: wide, sums" \
+is "$(grep -h '^apply to no stage, rules of the source: ' out err)" \
+    "apply to no stage, rules of the source: wide, sums" \
     "also beside the loops" || diag_file out
 rules 'both(M=5, N=7)' "$unrolled"
 is "$status $(cat idle)" "0 " "and none that applies to a stage" || diag_file err
@@ -86,8 +88,10 @@ runs "rule and applies are names elsewhere" "$TENSORC" -fsyntax-only names.tenso
 
 # --- the results are those of the interpreter
 if [ "$(uname -m)" = x86_64 ]; then
-    { cat defs.tensor; echo "$unrolled"; echo 'export turned(N=5, M=7) export both(N=8, M=3) export matmul(M=64, K=17, N=33)'
-        echo 'rule lanes on x86 applies reuse { jo, jv = split(axis[1], ? in {4, 8, 16}) reorder(jo, sum[0], jv) vectorize(jv) }'; } >run.tensor
+    { cat defs.tensor; echo "$unrolled"; echo \
+        'export turned(N=5, M=7) export both(N=8, M=3) export matmul(M=64, K=17, N=33)'
+        echo 'rule lanes on x86 applies reuse {
+            jo, jv = split(axis[1], ? in {4, 8, 16}) reorder(jo, sum[0], jv) vectorize(jv) }'; } >run.tensor
     runs "functions by rules run" "$TENSORC" -O2 -run run.tensor
     is "$(grep -c 'all results checked' out)" 3 "and compute what they mean" || diag_file out
 fi

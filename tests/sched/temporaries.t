@@ -1,6 +1,6 @@
 #!/bin/sh
-# What a function would compute again is computed once, in a stage of its own, by -O2: factors of products, and functions
-# that several stages compute. And what is left where it is.
+# What a function would compute again is computed once, in a stage of its own, by -O2: factors of products, and
+# functions that several stages compute. And what is left where it is.
 . "${srcdir:-.}/tests/lib.sh"
 
 # chosen DEF SIZES [OPTION]: the statements of the schedule, in one line. The def stays in f.tensor.
@@ -21,7 +21,8 @@ like "$(chosen "$weights" 'M=96, K=257, N=65')" 'algorithm\(temporaries\).*vecto
     "a factor that does not depend on an axis of the product"
 is_right "weights of a product"
 is_right "weights of a strict product" -fstrict
-like "$(chosen "$weights" '')" 'algorithm\(temporaries\)' "also where its axis may have no values, as all reads are inside"
+like "$(chosen "$weights" '')" 'algorithm\(temporaries\)' \
+    "also where its axis may have no values, as all reads are inside"
 scaled='def f(float(M, K) A, float(N, K) B) -> (C) { C(i, j) +=! 0.125 * A(i, r_k) * B(j, r_k) }'
 like "$(chosen "$scaled" 'M=96, K=64, N=96')" 'algorithm\(temporaries\)' "also one of constants"
 is_right "scaled factors"
@@ -32,7 +33,8 @@ again='def f(float(N, D) X) -> (Y) {
 }'
 like "$(chosen "$again" 'N=65, D=1030')" 'algorithm\(temporaries\).*compute_at\(sum.term, ' "a function in two stages"
 is_right "shared exponentials"
-like "$(chosen "$again" 'N=65')" 'algorithm\(temporaries\).*compute_at\(sum.term, ' "also where a size is known at run time"
+like "$(chosen "$again" 'N=65')" 'algorithm\(temporaries\).*compute_at\(sum.term, ' \
+    "also where a size is known at run time"
 like "$(chosen 'def f(float(N, D) X) -> (E, s) {
     E(n, d) = exp(X(n, d))
     s(n) +=! exp(X(n, r_d))

@@ -1,5 +1,6 @@
 #!/bin/sh
-# ends.t - searches that are ended from outside leave nothing behind; databases that cannot be used or written say what to do.
+# ends.t - searches that are ended from outside leave nothing behind; databases that cannot be used or written say what
+# to do.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
@@ -85,7 +86,8 @@ is "$?" 0 "a search that ignores Ctrl-C"
 unlike "$(cat ignoring.err)" 'stopped early' "goes on to its end"
 
 # A runner's processes end with the search, also what it started itself and what never reads.
-"$TENSORC" -O tune --threads=1 --trials=3 --runner='echo $$ >group; sleep 1000; true' --db=orphan.db -c k.tensor -o orphan.o \
+"$TENSORC" -O tune --threads=1 --trials=3 --runner='echo $$ >group; sleep 1000; true' --db=orphan.db -c k.tensor \
+    -o orphan.o \
     2>orphan.err &
 search=$!
 waited=0
@@ -95,7 +97,8 @@ like "$(cat orphan.err)" "^tensorc: waiting for the runner 'echo" "who waits for
 helpers=
 for process in /proc/[0-9]*; do
     # the fifth field of stat is the process group
-    [ "$(sed 's/.*) //' "$process/stat" 2>/dev/null | cut -d' ' -f3)" = "$(cat group)" ] && helpers="$helpers ${process#/proc/}"
+    [ "$(sed 's/.*) //' "$process/stat" 2>/dev/null | cut -d' ' -f3)" = "$(cat group)" ] &&
+        helpers="$helpers ${process#/proc/}"
 done
 [ "$(echo $helpers | wc -w)" -ge 2 ]
 report $? "a runner has processes of its own"
@@ -115,7 +118,8 @@ if have flock; then
         holder=$!
         while flock -n $locks/$lock.lock true; do sleep 0.1; done
         runs "a search ends in its time while another process holds the $lock" locked --db=locked2.db --budget=2
-        like "$(cat err)" "^tensorc: waiting for another process of this user .*runtime/tensorc" "and says what it waits for"
+        like "$(cat err)" "^tensorc: waiting for another process of this user .*runtime/tensorc" \
+            "and says what it waits for"
         for child in $(cat "/proc/$holder/task/$holder/children"); do kill "$child"; done
         wait $holder 2>/dev/null
     done
@@ -129,7 +133,8 @@ mkdir -m 700 $locks
 ln -s "$PWD/elsewhere/victim" $locks/device.lock
 ln -s "$PWD/elsewhere/new" $locks/gate.lock
 runs "a lock that leads elsewhere" locked --db=locked3.db
-like "$(cat err)" "^tensorc: warning: measurements are not kept apart from those of other processes: '.*runtime/tensorc-[0-9]*': .*symbolic links$" \
+like "$(cat err)" "^tensorc: warning: measurements are not kept apart from those of other processes: \
+'.*runtime/tensorc-[0-9]*': .*symbolic links$" \
     "is gone around with a word"
 is "$(ls elsewhere) $(cat elsewhere/victim)" "victim kept" "and nothing happens there"
 rm -rf $locks
@@ -145,8 +150,11 @@ is "$(ls $locks)" "device.lock" "and stays as it is"
     exec "$TENSORC" -O tune --jobs=100 --threads=1 --trials=3 --db=few.db -c k.tensor -o few.o
 ) 2>few.err
 is "$?" 0 "more jobs than files may be open"
-like "$(cat few.err)" '^tensorc: warning: [0-9]+ candidates are built at once, not 100: a process may have 80 files open' "are fewer, and it says so"
-runs "as many jobs as there are numbers" "$TENSORC" -O tune --jobs=2147483647 --threads=1 --trials=3 --db=few.db -c k.tensor -o few.o
+like "$(cat few.err)" \
+    '^tensorc: warning: [0-9]+ candidates are built at once, not 100: a process may have 80 files open' \
+    "are fewer, and it says so"
+runs "as many jobs as there are numbers" "$TENSORC" -O tune --jobs=2147483647 --threads=1 --trials=3 --db=few.db \
+    -c k.tensor -o few.o
 like "$(cat err)" '^tensorc: warning: [0-9]+ candidates are built at once, not 2147483647' "are fewer, too"
 
 # --- databases
@@ -161,7 +169,8 @@ for name in newer text folder; do
     like "$(cat err)" "^tensorc: error: cannot use the tuning database '$name.db': .*; name another with --db=FILE$" \
         "$name: and does not say that it may be deleted"
     runs "$name: -O2 goes on" "$TENSORC" -O2 --threads=1 --db=$name.db -c k.tensor -o plain.o
-    like "$(cat err)" "^tensorc: warning: .*; compiling without it .name another with --db=FILE.$" "$name: with a warning"
+    like "$(cat err)" "^tensorc: warning: .*; compiling without it .name another with --db=FILE.$" \
+        "$name: with a warning"
     [ $name = folder ] || same $name.db $name.before "$name: it is left as it is"
 done
 
@@ -181,8 +190,10 @@ done
 # Only the first page is whole: what cannot be read is not there.
 head -c 4096 good.db >holed.db
 tail -c +4097 good.db | tr '\000-\377' '\377' >>holed.db
-runs "-O2 goes on with a database that is damaged inside" "$TENSORC" -O2 --threads=1 --db=holed.db -c k.tensor -o holed.o
-like "$(cat err)" '^tensorc: warning: the tuning database is damaged; compiling without it .delete the file, ' "with a warning"
+runs "-O2 goes on with a database that is damaged inside" "$TENSORC" -O2 --threads=1 --db=holed.db -c k.tensor \
+    -o holed.o
+like "$(cat err)" '^tensorc: warning: the tuning database is damaged; compiling without it .delete the file, ' \
+    "with a warning"
 exits 1 "-O tune refuses it" "$TENSORC" -O tune --threads=1 --trials=2 --db=holed.db -c k.tensor -o refused.o
 exits 1 "so does --tune-frozen" "$TENSORC" -O tune --tune-frozen --threads=1 --db=holed.db -c k.tensor -o refused.o
 

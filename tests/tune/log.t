@@ -12,8 +12,10 @@ is "$(grep -c '"event": "trial"' log)" "$(grep -c '^task' one.txt)" "has a line 
 is "$(sed -n 's/^{"event": "trial".* "trial": \([0-9]*\),.*}$/\1/p' log | sort -n | uniq | tr '\n' ' ')" \
     "$(sed -n 's/^trial //p' one.txt | sort -n | tr '\n' ' ')" "with its number"
 like "$(cat log)" '"event": "race"' "and one for what was raced"
-is "$(grep -c '^{"event": "[a-z]*", "task": "[0-9a-f]*", .*}$' log)" "$(wc -l <log | tr -d ' ')" "each is whole" || diag_file log
-like "$(cat log)" '"schedule": ".*\\u000a.*", "outcome": "ok", "seconds": [0-9.e-]*,' "with its schedule in one line and its time"
+is "$(grep -c '^{"event": "[a-z]*", "task": "[0-9a-f]*", .*}$' log)" "$(wc -l <log | tr -d ' ')" "each is whole" ||
+    diag_file log
+like "$(cat log)" '"schedule": ".*\\u000a.*", "outcome": "ok", "seconds": [0-9.e-]*,' \
+    "with its schedule in one line and its time"
 like "$(cat log)" '"policy": "default", "model": "xgboost", "features"' "the default is not predicted"
 like "$(cat log)" '"policy": "anneal", "model": "xgboost", "prediction": -?[0-9.e-]*, "features"' "what is proposed is"
 unlike "$(cat log)" 'nan|inf[,}]' "what is not known is not there"

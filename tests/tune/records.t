@@ -1,5 +1,6 @@
 #!/bin/sh
-# records.t - records as text: what is imported comes back, what is refused is named with its line; and which of them -O2 takes.
+# records.t - records as text: what is imported comes back, what is refused is named with its line; and which of them
+# -O2 takes.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 db() { "$TENSORC" db "$@"; }
@@ -51,7 +52,8 @@ refused "a record without a seed" "$(line 10): the record lacks 'seed'" <bad.txt
 sed '/^schedule/,$d' good.txt >bad.txt
 refused "a record without a schedule" "$(line 9): the record lacks 'schedule'" <bad.txt
 record ok 1 'unroll(S0.x0)' | sed 's/^    unroll/  unroll/' >bad.txt
-refused "a statement that is not indented" "$(line 10): expected a statement of the schedule, indented by four blanks" <bad.txt
+refused "a statement that is not indented" "$(line 10): expected a statement of the schedule, indented by four blanks" \
+    <bad.txt
 record ok 0 'unroll(S0.x0)' >bad.txt
 refused "a result without a time" "$(line 11): the outcome is ok, but there is no time" <bad.txt
 record ok 1 "$(printf 'unroll(S0.x0)\033')" >bad.txt

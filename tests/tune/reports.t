@@ -1,5 +1,6 @@
 #!/bin/sh
-# reports.t - what tensorc db ls, show and stats say of records that are known: whose they are, in which order, how good.
+# reports.t - what tensorc db ls, show and stats say of records that are known: whose they are, in which order, how
+# good.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 db() { "$TENSORC" db "$@" --db=one.db; }
@@ -11,12 +12,17 @@ record() {
     for line; do echo "$line"; done
     printf 'schedule\n    %s\n\n' "$record_statement"
 }
-whose() { printf 'date 2030-01-0%sT00:00:00Z\nfunction f\noperator matmul\nfile f.tensor\ndevice a box\ntoolchain tensorc 9\n' "$1"; }
+whose() {
+    printf 'date 2030-01-0%sT00:00:00Z\nfunction f\noperator matmul\nfile f.tensor\ndevice a box\n' "$1"
+    echo 'toolchain tensorc 9'
+}
 {
     record aa11 ok 0.5 'unroll(S0.x0)' "$(whose 2)" 'trial 2' 'policy anneal:cold' 'model xgboost' 'prediction -1.5' \
-        'operations 1000' 'peak 4000' 'wall 1.5' 'reference 1.25' 'switches 12' 'processor_part 0.875' 'steal 0.02' 'undisturbed 2'
+        'operations 1000' 'peak 4000' 'wall 1.5' 'reference 1.25' 'switches 12' 'processor_part 0.875' 'steal 0.02' \
+        'undisturbed 2'
     record aa11 crash 0 'vectorize(S0.x0)' "$(whose 3)" 'trial 3' 'policy anneal:cold' 'model xgboost' 'prediction 2'
-    record aa11 ok 2 'parallel(S0.x0)' "$(whose 1)" 'trial 1' 'policy default' 'model xgboost' 'operations 1000' 'peak 4000' \
+    record aa11 ok 2 'parallel(S0.x0)' "$(whose 1)" 'trial 1' 'policy default' 'model xgboost' 'operations 1000' \
+        'peak 4000' \
         'wall 2.5'
     record aa11 ok 4 'parallel(S0.x0)' "$(whose 4)" 'inputs cafe' 'trial 1'
     record aa22 ok 1 'unroll(S0.x0)'
@@ -26,7 +32,8 @@ runs "records" "$TENSORC" db import --db=one.db one.txt
 
 runs "ls" db ls
 is "$(sed -n 2,3p out | tr -s ' ')" "aa11 znver4 2 3 1 0.5 50.0% 2030-01-03T00:00:00Z - f matmul f.tensor
-aa11 znver4 2 1 0 4 - 2030-01-04T00:00:00Z cafe f matmul f.tensor" "says whose they are, when, how fast, and how near to the peak"
+aa11 znver4 2 1 0 4 - 2030-01-04T00:00:00Z cafe f matmul f.tensor" \
+    "says whose they are, when, how fast, and how near to the peak"
 is "$(sed -n 4p out | tr -s ' ')" "aa22 znver4 2 1 0 1 - - - - - -" "and nothing of what is not known"
 
 runs "show" db show aa1
@@ -99,7 +106,8 @@ export scale(N=8) as small
 END
 runs "a search" "$TENSORC" -O tune --threads=1 --trials=1 --target=host --db=k.db -c k.tensor -o k.o
 "$TENSORC" db export --db=k.db >k.txt
-like "$(cat k.txt)" '^    S0 stage each <half,output,0,8:int64\(\)> = MUL:half\(MAX:half\(T0<half,input,0,8:int64\(\)>:half\(x0:int64' \
+like "$(cat k.txt)" \
+    '^    S0 stage each <half,output,0,8:int64\(\)> = MUL:half\(MAX:half\(T0<half,input,0,8:int64\(\)>:half\(x0:int64' \
     "a record has its program" || diag_file k.txt
 runs "by which it is shown" "$TENSORC" db show --db=k.db ''
 like "$(cat out)" '^S0 stage each <half,output' "too"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# sharing.t - what functions, algorithms and targets share of -O tune: trials, worker processes, records of other machines.
+# sharing.t - what functions, algorithms and targets share of -O tune: trials, worker processes, records of other
+# machines.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
@@ -39,7 +40,8 @@ is "$status $(cat err)" "0 " "the same one again is known" || diag_file err
 same spent.o again.o "to the same object"
 { cat one.tensor; echo 'export scale(N=4) as small'; } >two.tensor
 tune --budget=4 --trials=100000 --db=spent.db -c two.tensor -o two.o
-is "$status $(grep -c 'tuned product' err) $(grep -c 'tuned small' err)" "0 0 1" "what is new in the source is searched for" ||
+is "$status $(grep -c 'tuned product' err) $(grep -c 'tuned small' err)" "0 0 1" \
+    "what is new in the source is searched for" ||
     diag_file err
 tune --budget=6 --trials=100000 --db=spent.db -c one.tensor -o more.o
 like "$(cat err)" 'tuned product: .*, after [0-9]+ in the database' "a larger one goes on"
@@ -57,14 +59,18 @@ sed '/far/d' make.tensor >near.tensor
 cat >picked.tensor <<'END'
 def picked(int32(R) row, float(N) val) -> (y) { y(r) +=! val(row(r) + k) where k in 0:4 }
 END
-{ cat picked.tensor defs.tensor; echo 'export picked tune (R=9, N=32), (R=5, N=32) export scale(N=32) as other'; } >inputs.tensor
+{ cat picked.tensor defs.tensor; echo 'export picked tune (R=9, N=32), (R=5, N=32) export scale(N=32) as other'; } \
+    >inputs.tensor
 tune --trials=6 --input=row=near.npy --db=inputs.db -c inputs.tensor -o inputs.o
 is "$status" 0 "a search takes what arguments hold from files" || diag_file err
 unlike "$(cat err)" 'wrong' "and nothing is wrong"
-is "$(grep -c 'random contents' err) $(grep 'random contents' err)" "1 tensorc: picked.R5.N32 is measured with random contents \
-where a file does not fit: 'near.npy' as row: its shape is (9,), but (5,) is needed" "a function that they do not fit is named"
+is "$(grep -c 'random contents' err) $(grep 'random contents' err)" \
+    "1 tensorc: picked.R5.N32 is measured with random contents \
+where a file does not fit: 'near.npy' as row: its shape is (9,), but (5,) is needed" \
+"a function that they do not fit is named"
 "$TENSORC" db export --db=inputs.db >inputs.txt
-is "$(grep -c '^inputs [0-9a-f]*$' inputs.txt)" "$(awk '/^function picked.R9/ { n++ } END { print n + 0 }' inputs.txt)" \
+is "$(grep -c '^inputs [0-9a-f]*$' inputs.txt)" \
+    "$(awk '/^function picked.R9/ { n++ } END { print n + 0 }' inputs.txt)" \
     "records of the function that they fit say so ($(grep -c "^inputs" inputs.txt))" || diag_file inputs.txt
 tune --trials=6 --input=row=near.npy --db=inputs.db -c inputs.tensor -o again.o
 unlike "$(cat err)" 'tuned picked' "the same are not searched with again"
@@ -73,7 +79,8 @@ sed 's/3 \* r/2 * r/' near.tensor >other.tensor
 tune --trials=6 --input=row=other.npy --db=inputs.db -c inputs.tensor -o other.o
 like "$(cat err)" 'tuned picked.R9.N32: [0-9]+ trials? in' "others are"
 tune --trials=6 --db=inputs.db -c inputs.tensor -o random.o
-like "$(cat err)" 'tuned picked.R9.N32: [0-9]+ trials? in [0-9.]+ s[,;] (each|[0-9])' "random ones are, too: other results do not count" ||
+like "$(cat err)" 'tuned picked.R9.N32: [0-9]+ trials? in [0-9.]+ s[,;] (each|[0-9])' \
+    "random ones are, too: other results do not count" ||
     diag_file err
 is "$("$TENSORC" db export --db=inputs.db | grep '^inputs' | sort -u | wc -l | tr -d ' ')" 2 "and stay"
 tune --trials=6 --db=inputs.db -c inputs.tensor -o again.o
@@ -83,17 +90,22 @@ tune --trials=6 --input=row=near.npy --db=inputs.db -c inputs.tensor -o again.o
 unlike "$(cat err)" 'tuned picked' "also the first ones"
 same inputs.o again.o "to their object"
 "$TENSORC" db ls --db=inputs.db >listed
-is "$(grep -c 'Z  [0-9a-f-]* *picked.R9.N32 ' listed) $(awk '/picked.R9/ { print $9 }' listed | sort -u | wc -l | tr -d ' ')" "3 3" \
+is "$(grep -c 'Z  [0-9a-f-]* *picked.R9.N32 ' listed) $(awk '/picked.R9/ { print $9 }' listed | sort -u | wc -l |
+    tr -d ' ')" "3 3" \
     "db ls has a line for each" || diag_file listed
 tune --trials=6 --input=row=row.npy --db=far.db -c inputs.tensor -o far.o
-like "$status $(cat err)" '^1 tensorc: error: picked.R9.N32 cannot be tuned: the inputs that are given: ' "indices out of range: an error"
+like "$status $(cat err)" '^1 tensorc: error: picked.R9.N32 cannot be tuned: the inputs that are given: ' \
+    "indices out of range: an error"
 tune --trials=6 --input=from=row.npy --db=far.db -c inputs.tensor -o far.o
-is "$status $(cat err)" "1 tensorc: error: no argument of a function that is searched for is called 'from'" "nor is there an argument of another name"
+is "$status $(cat err)" "1 tensorc: error: no argument of a function that is searched for is called 'from'" \
+    "nor is there an argument of another name"
 tune --trials=6 --input=x=near.npy --db=far.db -c inputs.tensor -o far.o
 like "$status $(cat err)" "^1 tensorc: error: cannot read 'near.npy' as x of other: .*float" "a type that does not fit"
 sed 's/(R=9, N=32), //' inputs.tensor >five.tensor
 tune --trials=6 --input=row=near.npy --db=far.db -c five.tensor -o far.o
-is "$status $(cat err)" "1 tensorc: error: cannot read 'near.npy' as row of picked: its shape is (9,), but (5,) is needed" "a shape that fits none"
+is "$status $(cat err)" \
+    "1 tensorc: error: cannot read 'near.npy' as row of picked: its shape is (9,), but (5,) is needed" \
+    "a shape that fits none"
 
 # --- workers
 worker=$(dirname "$TENSORC")/tensorc-worker
@@ -106,7 +118,8 @@ import "nn"
 export conv2d_nhwc(N=1, H=10, W=10, C=8, M=16, KH=3, KW=3, P=1) as layer
 END
 tune --trials=6 --runner="sh ./counted.sh" --db=workers.db -ffp-error=1e-4 -c algorithms.tensor -o workers.o
-is "$status $(wc -l <count | tr -d ' ')" "0 1" "the searches for all algorithms of a function share a worker" || diag_file err
+is "$status $(wc -l <count | tr -d ' ')" "0 1" "the searches for all algorithms of a function share a worker" ||
+    diag_file err
 like "$(cat err)" 'trials of 3 algorithms in ' "of which there are several"
 tune --trials=6 --runner="sh ./counted.sh" --db=workers.db -ffp-error=1e-4 -c algorithms.tensor -o again.o
 is "$status $(wc -l <count | tr -d ' ')" "0 1" "what is known needs none" || diag_file err
@@ -127,7 +140,8 @@ like "$(cat err)" 'tuned layer[,:].* trials? of .* algorithms in' "what was remo
 "$TENSORC" -O2 --threads=1 --target=cortex-a53 --db=none.db -c one.tensor -o default.o
 "$TENSORC" db export --db=targets.db | sed 's/^target .*/target cortex-a53/' >foreign.txt
 "$TENSORC" db import --db=foreign.db foreign.txt >imported
-runs "-O2 takes a record for another processor" "$TENSORC" -O2 --threads=1 --target=cortex-a53 --db=foreign.db -c one.tensor -o foreign.o
+runs "-O2 takes a record for another processor" "$TENSORC" -O2 --threads=1 --target=cortex-a53 --db=foreign.db \
+    -c one.tensor -o foreign.o
 tune --trials=4 --target=cortex-a53 --db=foreign.db -c one.tensor -o tuned.o
 is "$status $(cat err)" "0 " "-O tune takes it, too, where it cannot measure" || diag_file err
 same foreign.o tuned.o "to the same object"

@@ -9,7 +9,8 @@ search() { capture "$TENSORC" -v -O tune --threads=1 --jobs=2 -c k.tensor "$@"; 
 # results_of FILE: of each record of an export that is ok a line "SCHEDULE|SECONDS", in order of the schedules.
 results_of() {
     awk '/^$/ { if (ok && text) print text "|" seconds; text = ""; ok = 0; inside = 0 }
-        /^outcome ok/ { ok = 1 } /^seconds/ { seconds = $2 } inside && !/#/ { text = text ";" $0 } /^schedule/ { inside = 1 }
+        /^outcome ok/ { ok = 1 } /^seconds/ { seconds = $2 }
+        inside && !/#/ { text = text ";" $0 } /^schedule/ { inside = 1 }
         END { if (ok && text) print text "|" seconds }' "$1" | LC_ALL=C sort
 }
 export_of() { "$TENSORC" db export --db="$1.db" >"$1.txt" 2>/dev/null; results_of "$1.txt" >"$1.times"; }
@@ -19,9 +20,11 @@ search -O0 -o plain.o
 no_proc() { FAIL_PATH=/proc LD_PRELOAD=$failing search "$@"; }
 no_proc --db=none.db --trials=4 -o none.o
 is "$status" 0 "a search without /proc" || diag_file err
-like "$(cat err)" '^tensorc: tuned product: 4 trials in [^,]*, each built in .* times the default.s speed$' "measures all"
+like "$(cat err)" '^tensorc: tuned product: 4 trials in [^,]*, each built in .* times the default.s speed$' \
+    "measures all"
 like "$(cat err)" '^tensorc: product: scheduled by tuning$' "and takes the best"
-is "$("$TENSORC" db export --db=none.db | grep '^outcome' | sort | uniq -c | tr -s ' ')" " 4 outcome ok" "its records are results"
+is "$("$TENSORC" db export --db=none.db | grep '^outcome' | sort | uniq -c | tr -s ' ')" " 4 outcome ok" \
+    "its records are results"
 TENSORC_WORKER=/nowhere no_proc --db=none.db --trials=4 -o none.o
 like "$(cat err)" '^tensorc: product: found in the tuning database$' "which are found again, without a worker"
 search --db=kept.db --trials=4 -o kept.o
@@ -34,12 +37,15 @@ is "$(cut -d'|' -f1 kept.times | while read -r schedule; do grep -cF "$schedule|
 is "$(wc -l <more.times)" 8 "others are added"
 mkdir alone
 cp "$TENSORC" alone/tensorc
-(cd alone && FAIL_PATH=/proc LD_PRELOAD=$failing ./tensorc -v -O tune --threads=1 --trials=3 --db=alone.db -c ../k.tensor -o k.o) 2>err
+(cd alone && FAIL_PATH=/proc LD_PRELOAD=$failing ./tensorc -v -O tune --threads=1 --trials=3 --db=alone.db \
+    -c ../k.tensor -o k.o) 2>err
 is "$?" 0 "without /proc and tensorc-worker" || diag_file err
-like "$(cat err)" '^tensorc: tuned product: 3 trials in [^,]*, each built in .* times the default.s speed$' "the compiler is its own worker"
+like "$(cat err)" '^tensorc: tuned product: 3 trials in [^,]*, each built in .* times the default.s speed$' \
+    "the compiler is its own worker"
 
 # --- no room for one more process now and then: what was measured is kept, and nothing slower than the default
-# A worker that is killed at every 30th piece of what it is sent and builders at the 9th, so that others have to be started.
+# A worker that is killed at every 30th piece of what it is sent and builders at the 9th, so that others have to be
+# started.
 cat >dying.sh <<END
 #!/bin/sh
 unset FAIL_EACH FAIL_CHILD

@@ -45,7 +45,8 @@ same net.o frozen.o "and takes the same"
 
 # --- another function of the same products
 capture "$TENSORC" -v --threads=1 --db=net.db -c deep.tensor -o deep.o
-like "$(cat err)" 'deep: scheduled by the database' "-O2 schedules a function by the records of its tasks" || diag_file err
+like "$(cat err)" 'deep: scheduled by the database' "-O2 schedules a function by the records of its tasks" ||
+    diag_file err
 runs "--tune-frozen takes them, too" "$TENSORC" -O tune --threads=1 --tune-frozen --db=net.db -c deep.tensor -o frozen.o
 same deep.o frozen.o "the same object"
 sed 's/M=48/M=40/' deep.tensor >other.tensor
@@ -54,7 +55,8 @@ runs "its results are right" "$TENSORC" -run --threads=1 --db=net.db deep.tensor
 tune --trials=12 --log=again.log --db=net.db -c deep.tensor -o tuned.o
 [ "$(events trial again.log)" -le 4 ]
 report $? "what was tuned there is not searched again" || diag_file again.log
-like "$(cat err)" 'tuned deep: [234] trials in .*, after [0-9]+ in the database' "only what is put together is measured" || diag_file err
+like "$(cat err)" 'tuned deep: [234] trials in .*, after [0-9]+ in the database' \
+    "only what is put together is measured" || diag_file err
 
 # --- the scheduler
 capture "$TENSORC" --scheduler=help
@@ -92,8 +94,10 @@ export net(M=40)
 export deep(M=40)
 END
 tune -v --trials=40 --log=file.log --db=file.db -c file.tensor -o file.o
-like "$(cat err)" "^tensorc: task net\.t, 2 equal ones: [0-9]+ trials; " "the first function searches the task" || diag_file err
-like "$(cat err)" "^tensorc: task net\.t, 3 equal ones: searched for another function$" "which the second one has, too" ||
+like "$(cat err)" "^tensorc: task net\.t, 2 equal ones: [0-9]+ trials; " "the first function searches the task" ||
+    diag_file err
+like "$(cat err)" "^tensorc: task net\.t, 3 equal ones: searched for another function$" \
+    "which the second one has, too" ||
     diag_file err
 like "$(cat err)" '^tensorc: tuned deep: [1-9][0-9]* trials? in ' "what is put together of it is measured there" ||
     diag_file err
@@ -116,7 +120,8 @@ END
 tune --trials=36 --progress=0.01 --log=three.log --db=three.db -c file.tensor -o three.o
 is "$(events trial three.log)" 36 "three functions share the trials" || diag_file err
 is "$(grep -c '^tensorc: tuned \(product\|rows\|add\): ' err)" 3 "of each it is said what became of it" || diag_file err
-like "$(cat err)" '^tensorc: tuning [a-z]*: [0-9]+ trials.*; 3 functions: [0-9]+/36 trials' "and how far they all are" ||
+like "$(cat err)" '^tensorc: tuning [a-z]*: [0-9]+ trials.*; 3 functions: [0-9]+/36 trials' \
+    "and how far they all are" ||
     diag_file err
 tune --trials=36 --db=three.db -c file.tensor -o again.o
 is "$status $(cat err)" "0 " "what one has left to others it is not given again" || diag_file err

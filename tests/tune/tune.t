@@ -1,5 +1,6 @@
 #!/bin/sh
-# Tuning as a user meets it: what it leaves, resuming, interruption, kill -9, two at a time, a worker that crashes or hangs.
+# Tuning as a user meets it: what it leaves, resuming, interruption, kill -9, two at a time, a worker that crashes or
+# hangs.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
@@ -33,14 +34,16 @@ runs "the tuned object runs as interpreted" "$TENSORC" -run --db=tune.db k.tenso
 # --- going on
 before=$(measured tune.db)
 runs "more trials" tune --trials=10 -c k.tensor -o more.o
-like "$(cat err)" "^tensorc: tuned product: $((10 - before)) trials? in .*, after $before in the database, " "are counted apart from those that were there"
+like "$(cat err)" "^tensorc: tuned product: $((10 - before)) trials? in .*, after $before in the database, " \
+    "are counted apart from those that were there"
 after=$(measured tune.db)
 [ "$before" -le 6 ] && [ "$after" -gt "$before" ] && [ "$after" -le 10 ]
 report $? "go on from what is there ($before, then $after)"
 
 # --- failures say why: here two of the records that are there, for reasons that differ in their numbers alone
 "$TENSORC" db export --db=tune.db >good.txt
-awk '/^task/ { n++ } n > 2 && n < 5 && /^outcome/ { print "outcome crash"; print "why the worker met " n " gremlins"; next }
+awk '/^task/ { n++ } n > 2 && n < 5 && /^outcome/ { print "outcome crash";
+    print "why the worker met " n " gremlins"; next }
      n > 2 && n < 5 && /^seconds/ { print "seconds 0"; next } { print }' good.txt >bad.txt
 "$TENSORC" db import --db=bad.db bad.txt >imported
 is "$("$TENSORC" db export --db=bad.db | grep -c '^why the worker met [34] gremlins$')" 2 "an export says why"
@@ -60,7 +63,8 @@ started() {
 
 # A shell ignores SIGINT for what it starts in the background; `env` of GNU sets it back.
 if env --default-signal=INT true 2>/dev/null; then
-    env --default-signal=INT "$TENSORC" -O tune --db=interrupted.db --trials=100000 -c k.tensor -o interrupted.o 2>interrupted.err &
+    env --default-signal=INT "$TENSORC" -O tune --db=interrupted.db --trials=100000 -c k.tensor -o interrupted.o \
+        2>interrupted.err &
     search=$!
     ok "a long search is under way" started 3 interrupted.db
     kill -INT "$search"
@@ -83,14 +87,17 @@ before=$(measured killed.db)
 is "$(cat numbers)" "$(seq "$before")" "it leaves each trial before the last one, with its number" || diag_file numbers
 is "$("$TENSORC" db export --db=killed.db | grep -c '^wall \|^policy \|^features \|^toolchain ')" $((4 * before)) \
     "and with all that is known of it"
-runs "a search goes on with its database" "$TENSORC" -O tune --db=killed.db --trials=$((before + 2)) -c k.tensor -o killed.o
+runs "a search goes on with its database" "$TENSORC" -O tune --db=killed.db --trials=$((before + 2)) -c k.tensor \
+    -o killed.o
 [ "$(measured killed.db)" -ge "$before" ]
 report $? "and has lost nothing"
 
 # --- a database that cannot be used: a search needs it, a compilation does not
 head -c 3000 tune.db >damaged.db
 runs "-O2 compiles without a damaged database" "$TENSORC" -O2 --db=damaged.db -c k.tensor -o undamaged.o
-like "$(cat err)" 'warning: cannot use the tuning database.*compiling without it .delete the file, or name another with --db=FILE' "and says what to do"
+like "$(cat err)" \
+    'warning: cannot use the tuning database.*compiling without it .delete the file, or name another with --db=FILE' \
+    "and says what to do"
 runs "as with none" "$TENSORC" -O2 --db=none.db -c k.tensor -o plain.o
 same plain.o undamaged.o "to the same object"
 capture "$TENSORC" -O tune --trials=2 --db=damaged.db -c k.tensor -o refused.o
@@ -127,9 +134,11 @@ runs "functions of run-time sizes among others" "$TENSORC" -O tune --trials=6 --
 like "$(cat err)" 'tuned known\.M1: 3 trials' "the version has its part of the trials"
 like "$(cat err)" 'tuned product: 3 trials' "and what follows has the rest"
 is "$(grep -c 'tuned' err)" 4 "no other is searched for" || diag_file err
-is "$(sed -n 's/.*warning: \(.*\) is not tuned for sizes known at run time only.*/\1/p' err | tr '\n' ' ')" "layer known " \
+is "$(sed -n 's/.*warning: \(.*\) is not tuned for sizes known at run time only.*/\1/p' err | tr '\n' ' ')" \
+    "layer known " \
     "and those that are not are named"
-runs "--tune-frozen has them all" "$TENSORC" -O tune --trials=6 --tune-frozen --db=rows.db -c rows.tensor -o frozen_rows.o
+runs "--tune-frozen has them all" "$TENSORC" -O tune --trials=6 --tune-frozen --db=rows.db -c rows.tensor \
+    -o frozen_rows.o
 same rows.o frozen_rows.o "and gives the same object"
 runs "--tune-frozen without that version, which the source does not name" \
     "$TENSORC" -O tune --tune-frozen --db=tune.db -c rows.tensor -o default_row.o

@@ -32,11 +32,13 @@ fails() {
     report $? "$fails_name: nothing is left"
 }
 fails "a command that fails" 'the worker exited with status 1$' "$TENSORC" --runner=false
-fails "a command that is not there" 'the worker exited with status 127: .*not found$' "$TENSORC" --runner=no-such-command
+fails "a command that is not there" 'the worker exited with status 127: .*not found$' \
+    "$TENSORC" --runner=no-such-command
 fails "a machine that is not there" 'the worker exited with status 255: ssh: no host$' \
     "$TENSORC" --runner='echo ssh: no host >&2; exit 255'
 fails "a command that is no worker" 'what it answers is not what tensorc-worker' "$TENSORC" --runner=cat
-fails "a worker that is not there" 'the worker exited with status 127: No such file' env TENSORC_WORKER=/nowhere/worker "$TENSORC"
+fails "a worker that is not there" 'the worker exited with status 127: No such file' env \
+    TENSORC_WORKER=/nowhere/worker "$TENSORC"
 fails "a worker that is none" 'the worker exited with status' env TENSORC_WORKER="$(command -v true)" "$TENSORC"
 printf '\001\002\003' >garbage && chmod +x garbage
 fails "a worker that is no program" 'the worker exited with status 127: ' env TENSORC_WORKER=./garbage "$TENSORC"
@@ -47,8 +49,9 @@ is "$?" 0 "so do all three"
 "$TENSORC" db export --db=closed.db | grep -q 'outcome crash'
 is "$?" 1 "and nothing crashes"
 
-# The threads of a worker wait for each other as those of the program will: what the environment says of that is theirs. It
-# has a session of its own, with its share of the processors; a command keeps that of the compiler, with its terminal.
+# The threads of a worker wait for each other as those of the program will: what the environment says of that is theirs.
+# It has a session of its own, with its share of the processors; a command keeps that of the compiler, with its
+# terminal.
 cat >tells.sh <<END
 #!/bin/sh
 echo "\$OMP_WAIT_POLICY \$GOMP_SPINCOUNT \$OMP_PROC_BIND" >policy
@@ -58,10 +61,12 @@ exec $(dirname "$TENSORC")/tensorc-worker
 END
 chmod +x tells.sh
 export OMP_WAIT_POLICY=passive GOMP_SPINCOUNT=12 OMP_PROC_BIND=close
-runs "a worker that tells" env TENSORC_WORKER=./tells.sh "$TENSORC" -O tune --db=tells.db --trials=1 -c conv.tensor -o tells.o
+runs "a worker that tells" env TENSORC_WORKER=./tells.sh "$TENSORC" -O tune --db=tells.db --trials=1 -c conv.tensor \
+    -o tells.o
 is "$(cat policy session)" "passive 12 close
 own" "waits as it is told, in a session of its own"
-runs "a command that tells" "$TENSORC" -O tune --db=tells2.db --trials=1 --runner='exec ./tells.sh' -c conv.tensor -o tells.o
+runs "a command that tells" "$TENSORC" -O tune --db=tells2.db --trials=1 --runner='exec ./tells.sh' -c conv.tensor \
+    -o tells.o
 is "$(cat policy session)" "passive 12 close
 shared" "does so in the session of the compiler"
 unset OMP_WAIT_POLICY GOMP_SPINCOUNT OMP_PROC_BIND
@@ -79,10 +84,12 @@ unlike "$(cat log.err)" "$(printf '[\033\r]')" "and nothing that is for terminal
 worker=$(dirname "$TENSORC")/tensorc-worker
 if have script; then
     cat >ticks.sh <<END
-exec "$TENSORC" -O tune --threads=1 --budget=5 --db=ticks.db --runner="timeout -s STOP 1 $worker" -c conv.tensor -o ticks.o
+exec "$TENSORC" -O tune --threads=1 --budget=5 --db=ticks.db \
+    --runner="timeout -s STOP 1 $worker" -c conv.tensor -o ticks.o
 END
     script -qec "sh ./ticks.sh" /dev/null >ticks.out 2>&1 </dev/null
-    [ "$(tr '\r' '\n' <ticks.out | sed -n 's/.*tuning layer: .*trials.*, \([0-9]*\) s.*/\1/p' | sort -u | wc -l)" -ge 3 ]
+    [ "$(tr '\r' '\n' <ticks.out | sed -n 's/.*tuning layer: .*trials.*, \([0-9]*\) s.*/\1/p' | sort -u | wc -l)" -ge \
+        3 ]
     report $? "a terminal has one that ticks while a worker stands still" || diag_file ticks.out
 else
     skip "there is no script here"
@@ -95,13 +102,15 @@ unmeasured() {
     unmeasured_name=$1 unmeasured_said=$2; shift 2
     rm -f none.db
     runs "$unmeasured_name: compiles" env "$@" -v -O tune --db=none.db --trials=4 -o none.o
-    like "$(cat err)" "^tensorc: warning: product is not tuned( for host)?: $unmeasured_said" "$unmeasured_name: says why"
+    like "$(cat err)" "^tensorc: warning: product is not tuned( for host)?: $unmeasured_said" \
+        "$unmeasured_name: says why"
     like "$(cat err)" '^tensorc: product: scheduled by the default' "$unmeasured_name: by the default"
     is "$("$TENSORC" db export --db=none.db | grep -c '^outcome')" 0 "$unmeasured_name: nothing is recorded"
     runs "$unmeasured_name: -O2" env "$@" -O2 --db=none.db -o default.o
     same none.o default.o "$unmeasured_name: gives the same"
 }
-unmeasured "arguments larger than memory" 'its arguments take .* GB, for which a memory of .* GB is too small' "$TENSORC" -c large.tensor
+unmeasured "arguments larger than memory" 'its arguments take .* GB, for which a memory of .* GB is too small' \
+    "$TENSORC" -c large.tensor
 unmeasured "too many threads" 'the machine does not have that many threads' "$TENSORC" --threads=1000000 -c small.tensor
 unmeasured "too many threads of the environment" 'the machine does not have that many threads' \
     OMP_NUM_THREADS=100000 "$TENSORC" -c small.tensor

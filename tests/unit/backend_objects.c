@@ -228,9 +228,11 @@ static void test_lines(void) {
 static void test_targets(void) {
     Arena *arena = arena_new();
     const Target *host = target_make(arena, "host", 2), *cortex = target_make(arena, "cortex-a53", 0);
-    ok(host && host->host && *host->cpu && host->vector_bytes >= 16 && host->machine->cache_bytes[0] >= 8192, "this machine");
+    ok(host && host->host && *host->cpu && host->vector_bytes >= 16 && host->machine->cache_bytes[0] >= 8192,
+       "this machine");
     ok(host && host->threads == 2 && *target_microarchitecture(host), "with its threads and microarchitecture");
-    ok(cortex && !strcmp(cortex->family->name, "arm") && !strcmp(cortex->cpu, "cortex-a53"), "a processor that LLVM knows");
+    ok(cortex && !strcmp(cortex->family->name, "arm") && !strcmp(cortex->cpu, "cortex-a53"),
+       "a processor that LLVM knows");
     ok(!target_make(arena, "pentium-99", 0), "one that nobody knows");
     arena_free(arena);
 }
@@ -249,7 +251,8 @@ static void test_stand_ins(void) {
     setenv("TENSORC_HOST", "haswell", 1);
     const Target *haswell = target_make(arena, "host", 1), *wide = target_make(arena, "x86-64-v4", 1);
     ok(!strcmp(haswell->cpu, "haswell") && haswell->host && !strstr(haswell->features, "+avx512"), "a Haswell");
-    ok(haswell->vector_bytes <= 32 && haswell->machine->cache_bytes[1] == target_find("x86-64-v3")->machine->cache_bytes[1],
+    ok(haswell->vector_bytes <= 32 &&
+           haswell->machine->cache_bytes[1] == target_find("x86-64-v3")->machine->cache_bytes[1],
        "with its vectors and caches");
     ok(!wide->host && target_make(arena, "x86-64", 1)->host, "that runs no AVX-512");
     setenv("TENSORC_HOST", "znver4", 1);

@@ -80,8 +80,8 @@ static void test_function(Op op) {
         for (int point = 0; point < POINTS && wrong < 3; point++)
             wrong += !holds(op, &random, ranges, bound);
     }
-    ok(wrong == 0 && finite > 0, "%s: within its bound, which is finite for %d ranges of %d", op_info[op].spelling, finite,
-       TRIALS);
+    ok(wrong == 0 && finite > 0, "%s: within its bound, which is finite for %d ranges of %d", op_info[op].spelling,
+       finite, TRIALS);
 }
 
 /* Where it is added it keeps its full range, and so may be finite. */

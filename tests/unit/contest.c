@@ -1,5 +1,5 @@
-/* contest.c - the contest of several algorithms of a function, as -O tune holds it: the same program at several simulated
- * speeds. Who has the trials, and who wins.
+/* contest.c - the contest of several algorithms of a function, as -O tune holds it: the same program at several
+ * simulated speeds. Who has the trials, and who wins.
  */
 #include "autosched/contest.h"
 #include "lang/clock.h"
@@ -184,7 +184,8 @@ static void test_race_without_time(Arena *arena, Program *program, const Target 
 static void test_alone(Arena *arena, Program *program, const Target *target) {
     Held *held = contest_new(arena, program, target, (double[]){1, 1, 1});
     int until = 0;
-    ok(tuners_next(held->contest.tuners, 1, 40, &until) == held->contest.tuners[0] && until == 1, "the default comes first");
+    ok(tuners_next(held->contest.tuners, 1, 40, &until) == held->contest.tuners[0] && until == 1,
+       "the default comes first");
     tuner_search(held->contest.tuners[0], 1, 0);
     ok(tuners_next(held->contest.tuners, 1, 40, &until) && until == 40, "then one alone takes no turns: %d", until);
     contest_winner(held);

@@ -358,9 +358,10 @@ static void test_parts_added_later(Arena *arena) {
     record.schedule = "another\n";
     ok(database_add(database, &record), "a record is added beside a trigger");
     is_int(database_find(arena, database, "aa", "znver4", 2, &found), 2, "which deletes none");
-    change(path, "DROP TABLE records; CREATE VIEW records AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
-                 " SELECT 'aa' task, 'znver4' target, 2 threads, 'c' schedule, 0 outcome, 1.0 seconds, 0.0 spread, 1 repeats,"
-                 " i seed, 0 date, '' function, '' file, '' operator, '' inputs, '' why FROM n");
+    change(path,
+           "DROP TABLE records; CREATE VIEW records AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+           " SELECT 'aa' task, 'znver4' target, 2 threads, 'c' schedule, 0 outcome, 1.0 seconds, 0.0 spread, 1 repeats,"
+           " i seed, 0 date, '' function, '' file, '' operator, '' inputs, '' why FROM n");
     alarm(PATIENT);
     is_int(database_find(arena, database, "aa", "znver4", 2, &found), 0, "an endless view is not read");
     alarm(0);
@@ -469,13 +470,14 @@ static void test_killed_writers(Arena *arena) {
 enum { OLD_RECORDS = 300 };
 static void make_old_file(const char *path) {
     unlink(path);
-    change(path,
-           "BEGIN; CREATE TABLE records(task TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL,"
-           " schedule TEXT NOT NULL, outcome INTEGER NOT NULL, seconds REAL NOT NULL, spread REAL NOT NULL, repeats INTEGER NOT NULL,"
-           " seed INTEGER NOT NULL, inputs TEXT NOT NULL DEFAULT '', why TEXT NOT NULL DEFAULT '',"
-           " PRIMARY KEY(task, target, threads, schedule, inputs)) WITHOUT ROWID; WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO"
-           " records SELECT 'aa', 'znver4', 2, 'a' || i, 0, 1.0, 0.0, 3, 0, '', '' FROM n;"
-           " PRAGMA application_id=0x74756e65; PRAGMA user_version=1; COMMIT");
+    change(path, "BEGIN; CREATE TABLE records(task TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL,"
+                 " schedule TEXT NOT NULL, outcome INTEGER NOT NULL, seconds REAL NOT NULL, spread REAL NOT NULL,"
+                 " repeats INTEGER NOT NULL, seed INTEGER NOT NULL, inputs TEXT NOT NULL DEFAULT '',"
+                 " why TEXT NOT NULL DEFAULT '',"
+                 " PRIMARY KEY(task, target, threads, schedule, inputs)) WITHOUT ROWID; WITH RECURSIVE n(i) AS"
+                 " (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO records"
+                 " SELECT 'aa', 'znver4', 2, 'a' || i, 0, 1.0, 0.0, 3, 0, '', '' FROM n;"
+                 " PRAGMA application_id=0x74756e65; PRAGMA user_version=1; COMMIT");
 }
 
 /* Killed while the file of an older version is renewed: it is old and whole, or new and whole. */
@@ -598,15 +600,17 @@ static int version_of(sqlite3 *handle) {
 
 static void test_old_file(Arena *arena, const char *name, const char *more, const char *inputs) {
     const char *path = in_folder(arena, name);
-    static const char insert[] = "INSERT INTO records(task, target, threads, schedule, outcome, seconds, spread, repeats,"
-                                 " seed) VALUES('aa', 'znver4', 2, 'a', 0, 1.0, 0, 3, 0)";
-    const char *schema = arena_printf(
-        arena,
-        "CREATE TABLE records(task TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL, schedule TEXT NOT NULL,"
-        " outcome INTEGER NOT NULL, seconds REAL NOT NULL, spread REAL NOT NULL, repeats INTEGER NOT NULL,"
-        " seed INTEGER NOT NULL,%s PRIMARY KEY(task, target, threads, schedule)) WITHOUT ROWID;"
-        "PRAGMA application_id=0x74756e65; PRAGMA user_version=1;",
-        more);
+    static const char insert[] =
+        "INSERT INTO records(task, target, threads, schedule, outcome, seconds, spread, repeats,"
+        " seed) VALUES('aa', 'znver4', 2, 'a', 0, 1.0, 0, 3, 0)";
+    const char *schema =
+        arena_printf(arena,
+                     "CREATE TABLE records(task TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL,"
+                     " schedule TEXT NOT NULL, outcome INTEGER NOT NULL, seconds REAL NOT NULL, spread REAL NOT NULL,"
+                     " repeats INTEGER NOT NULL,"
+                     " seed INTEGER NOT NULL,%s PRIMARY KEY(task, target, threads, schedule)) WITHOUT ROWID;"
+                     "PRAGMA application_id=0x74756e65; PRAGMA user_version=1;",
+                     more);
     sqlite3 *handle;
     sqlite3_open(path, &handle);
     sqlite3_exec(handle, schema, NULL, NULL, NULL);
@@ -668,10 +672,11 @@ int main(void) {
     test_two_writers(arena);
     test_commands(arena);
     test_old_file(arena, "a file of fewer columns", "", "");
-    test_old_file(arena, "a file without inputs in its key",
-                  " date INTEGER NOT NULL DEFAULT 5, function TEXT NOT NULL DEFAULT '', file TEXT NOT NULL DEFAULT '',"
-                  " operator TEXT NOT NULL DEFAULT '', inputs TEXT NOT NULL DEFAULT 'ab', why TEXT NOT NULL DEFAULT '',",
-                  "ab");
+    test_old_file(
+        arena, "a file without inputs in its key",
+        " date INTEGER NOT NULL DEFAULT 5, function TEXT NOT NULL DEFAULT '', file TEXT NOT NULL DEFAULT '',"
+        " operator TEXT NOT NULL DEFAULT '', inputs TEXT NOT NULL DEFAULT 'ab', why TEXT NOT NULL DEFAULT '',",
+        "ab");
     int status = system(arena_printf(arena, "rm -rf '%s'", folder));
     arena_free(arena);
     return status ? status : done_testing();

@@ -56,8 +56,10 @@ static void test_carets(void) {
              "a character of two bytes takes one column");
     is_shown("a\x01"
              "b",
-             2, 3, "f.tensor:1:3: error: 'x' is not defined\na\\x01b\n     ^\n", "control bytes are not sent on, and the caret stands right");
-    is_shown("\xC2\x9B\xFF c\xE2\x80\xAE", 2, 5, "f.tensor:1:3: error: 'x' is not defined\n\\u009B\\xFF c\\u202E\n      ^~~~~~\n",
+             2, 3, "f.tensor:1:3: error: 'x' is not defined\na\\x01b\n     ^\n",
+             "control bytes are not sent on, and the caret stands right");
+    is_shown("\xC2\x9B\xFF c\xE2\x80\xAE", 2, 5,
+             "f.tensor:1:3: error: 'x' is not defined\n\\u009B\\xFF c\\u202E\n      ^~~~~~\n",
              "nor are controls of two bytes, bytes that are no UTF-8, and what turns text around");
 }
 

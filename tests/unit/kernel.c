@@ -148,13 +148,13 @@ static void test_texts(Arena *arena) {
                            "            C(ramp([i * 16, 0], 1, 8)) = broadcast(A([i, 0]), 8)\n"
                            "        }\n"
                            "    }\n"));
-    test_round_trip(arena, program, "shuffles",
-                    KERNEL("    for i in 0:M {\n"
-                           "        C(ramp(i * 16, 1, 8)) = shuffle(A(ramp(i, 1, 8)), B(ramp(0, 1, 8)) by 0:16:2)\n"
-                           "        C(ramp(i * 16, 1, 8)) = shuffle(B(ramp(0, 1, 8)) by 7, 6, 0:3, any, 0, any)\n"
-                           "        C(i) = shuffle(B(ramp(0, 1, 8)) by 3) where shuffle(ramp(0, 1, 4) < broadcast(i, 4) "
-                           "by 1)\n"
-                           "    }\n"));
+    test_round_trip(
+        arena, program, "shuffles",
+        KERNEL("    for i in 0:M {\n"
+               "        C(ramp(i * 16, 1, 8)) = shuffle(A(ramp(i, 1, 8)), B(ramp(0, 1, 8)) by 0:16:2)\n"
+               "        C(ramp(i * 16, 1, 8)) = shuffle(B(ramp(0, 1, 8)) by 7, 6, 0:3, any, 0, any)\n"
+               "        C(i) = shuffle(B(ramp(0, 1, 8)) by 3) where shuffle(ramp(0, 1, 4) < broadcast(i, 4) by 1)\n"
+               "    }\n"));
     test_round_trip(arena, program, "names that are no plain words",
                     KERNEL("    for `step` in 0:M {\n"
                            "        allocate register float `max`(2) {\n"
@@ -244,8 +244,8 @@ static void test_verifier_text(Arena *arena) {
          "a register buffer is indexed by constants", true},
         {"for i in 0:2 {\n C(i) = 1.0\n }\n", "an index of a flat kernel is an offset", true},
         {"for i in 0:2 {\n C(ramp(i, 1, 4)) = broadcast(1.0, 4)\n }\n", "an index of a flat kernel is an offset", true},
-        {"for i in 0:2 {\n for j in 0:2 {\n C([j, i, 0]) = 1.0\n } }\n", "a part of an offset changes in a loop inside of",
-         false},
+        {"for i in 0:2 {\n for j in 0:2 {\n C([j, i, 0]) = 1.0\n } }\n",
+         "a part of an offset changes in a loop inside of", false},
         {"for i in 0:2 {\n C([i, i * 4, 0]) = 1.0\n }\n", "a part of an offset changes in a loop inside of", false},
         {"C(0) = shuffle(broadcast(1.0, 4) by 4)\n", "a shuffle takes lanes that are there", false},
         {"allocate register float t(M) {\n t(0) = 1.0\n }\n", "a register buffer has a constant size", true},

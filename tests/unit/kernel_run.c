@@ -288,7 +288,8 @@ static const Cell *eval_shuffle(Run *r, const Expr *e) {
         vectors[i] = eval(r, e->args[i]);
     for (int lane = 0; lane < e->lanes; lane++) {
         int from = e->pattern[lane], lanes = e->args[0]->lanes;
-        result[lane] = from < 0 ? (Cell){.value.type = e->type, .undefined = true} : vectors[from / lanes][from % lanes];
+        result[lane] =
+            from < 0 ? (Cell){.value.type = e->type, .undefined = true} : vectors[from / lanes][from % lanes];
     }
     return result;
 }

@@ -259,13 +259,18 @@ static void add_programs(Arena *arena, Nests *nests, const Target *target) {
         "def f(float(64, 4096) I) -> (m, s) { m(h), s(h) sums=! (I(h, r_w), 1) }\n";
     add_points(arena, nests, program_of_text(arena, sums, NULL, 0), target);
     add_text(arena, nests,
-             "def f(float(64, 96) I, float(3) F) -> (O) { O(h, w) +=! I(h, 2*w + r_j) * F(r_j) where w in 0:32, r_j in 0:3 }\n"
-             "schedule f on %s { w_o, w_v = split(O.w, 16)\n reorder(O.h, w_o, O.r_j, w_v)\n vectorize(w_v)\n unroll(O.r_j)\n"
-             "acc = cache_write(O, at=w_o, scope=register) }", target);
+             "def f(float(64, 96) I, float(3) F) -> (O) { O(h, w) +=! I(h, 2*w + r_j) * F(r_j) where w in 0:32,"
+             " r_j in 0:3 }\n"
+             "schedule f on %s { w_o, w_v = split(O.w, 16)\n reorder(O.h, w_o, O.r_j, w_v)\n vectorize(w_v)\n"
+             " unroll(O.r_j)\n"
+             "acc = cache_write(O, at=w_o, scope=register) }",
+             target);
     add_text(arena, nests, /* rows a page apart: many lines of one set */
              "def f(float(64, 1024) A, float(1024, 64) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }\n"
-             "schedule f on %s { i_o, i_i = split(C.i, 16)\n j_o, j_v = split(C.j, 16)\n reorder(i_o, j_o, C.r_k, i_i, j_v)\n"
-             "vectorize(j_v)\n unroll(i_i)\n acc = cache_write(C, at=j_o, scope=register) }", target);
+             "schedule f on %s { i_o, i_i = split(C.i, 16)\n j_o, j_v = split(C.j, 16)\n reorder(i_o, j_o, C.r_k, i_i,"
+             " j_v)\n"
+             "vectorize(j_v)\n unroll(i_i)\n acc = cache_write(C, at=j_o, scope=register) }",
+             target);
 }
 
 /* Nests that are thought to take another time on a changed machine. */

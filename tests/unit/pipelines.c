@@ -1,5 +1,5 @@
-/* pipelines.c - stages that may be computed together in strips: which ones, that their points are legal and mean what they
- * say, and that strips are chosen where they pay.
+/* pipelines.c - stages that may be computed together in strips: which ones, that their points are legal and mean what
+ * they say, and that strips are chosen where they pay.
  */
 #include "autosched/search/policies.h"
 #include "autosched/space/groups.h"
@@ -42,15 +42,19 @@ static const Case cases[] = {
      "def f(float(100003) i) -> (o) { a(x) = exp(i(x))  b(x) = sqrt(a(x) + a(x + 1))  o(x) = b(x) * b(x + 5) }", 3},
     {"long values",
      "def f(float(400, 1000) a) -> (o) { b(i, j) = exp(a(i, j))\n"
-     "c(i, j) = sin(b(i, 2*j)) + cos(b(i + 1, 2*j)) + tan(b(i, 2*j + 1)) + erf(b(i + 1, 2*j + 1)) + pow(b(i, j), b(i, 2*j))\n"
+     "c(i, j) = sin(b(i, 2*j)) + cos(b(i + 1, 2*j)) + tan(b(i, 2*j + 1)) + erf(b(i + 1, 2*j + 1))"
+     " + pow(b(i, j), b(i, 2*j))\n"
      "o(i, j) = sqrt(c(i, j) + c(i + 1, j)) }",
      3},
-    {"wrapped", "def f(float(400, 1000) a) -> (o) { b(i, j) = exp(a(i, j))\n"
-     "o(i, j) = (b(i, j + 1) else wrap) + (b(i, j - 1) else reflect) where i in 0:400, j in 0:1000 }", 0},
+    {"wrapped",
+     "def f(float(400, 1000) a) -> (o) { b(i, j) = exp(a(i, j))\n"
+     "o(i, j) = (b(i, j + 1) else wrap) + (b(i, j - 1) else reflect) where i in 0:400, j in 0:1000 }",
+     0},
     {"products",
      "def f(float(64, 64) a) -> (o) { b(i, j) +=! a(i, r_k) * a(r_k, j)  o(i, j) +=! b(i, r_k) * b(r_k, j) }", 0},
     {"own elements alone",
-     "def f(float(512, 512) a) -> (o) { b(i, j) = exp(a(i, j))  c(i, j) = b(i, j) * b(i, j)  o(i, j) = c(i, j) + b(i, j) }",
+     "def f(float(512, 512) a) -> (o) { b(i, j) = exp(a(i, j))  c(i, j) = b(i, j) * b(i, j)"
+     "  o(i, j) = c(i, j) + b(i, j) }",
      0},
     {"own elements of one plane",
      "def f(float(1, 512, 512) a) -> (o) { b(n, i, j) = exp(a(n, i, j))  o(n, i, j) = b(n, i, j) * b(n, i, j) }", 0},
@@ -91,8 +95,8 @@ static void test_points(Arena *arena, const Case *c, const Target *target) {
         if (schedule)
             schedule_print_statements(&all, schedule);
     }
-    ok(usable > POINTS / 3 && refused == 0, "%s: %d points of %d are usable, %d of them refused", c->name, usable, POINTS,
-       refused);
+    ok(usable > POINTS / 3 && refused == 0, "%s: %d points of %d are usable, %d of them refused", c->name, usable,
+       POINTS, refused);
     static const char *const places[] = {"inline(", "compute_at(", "store_at(", "vectorize(", "parallel("};
     for (size_t p = 0; p < sizeof places / sizeof *places; p++)
         ok(strstr(all.text, places[p]) || (p == 2 && group->root->axis_count == 1), "%s: some have %s...)", c->name,
@@ -180,7 +184,8 @@ static void test_axes_inside(Arena *arena, const Target *target) {
         const char *text = text_of(arena, point_schedule(arena, space, point));
         const char *order = strstr(text, "reorder(");
         bool before = order && strstr(order, "O.c") < strstr(order, "_O_ro");
-        ok(order && before == !inside, "three channels are %s the loops over memory", inside ? "inside of" : "outside of");
+        ok(order && before == !inside, "three channels are %s the loops over memory",
+           inside ? "inside of" : "outside of");
     }
 }
 

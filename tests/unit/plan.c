@@ -1,4 +1,4 @@
-/* plan.c - plans of functions, by choosing and by measuring, as the driver asks for them: against simulated toolchains. */
+/* plan.c - plans of functions, by choosing and by measuring, as the driver asks for them: on simulated toolchains. */
 #include "autosched/autosched.h"
 #include "tests/tap.h"
 #include "tests/unit/programs.h"

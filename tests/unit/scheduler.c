@@ -72,7 +72,8 @@ static void test_latency(Arena *arena) {
     static const SchedulerTask tasks[] = {{1e6, 0}, {1e6, 1}};
     static const SchedulerFunction functions[] = {{first, 0}, {second, 0}};
     Run one = run(arena, "gradient:eps=0,objective=f2,latency=5", curves, tasks, 2, functions, 2, 12);
-    ok(one.units[0] == 1 && one.units[1] == 11 && !one.ended, "f2: what is fast enough gets no more than its first unit");
+    ok(one.units[0] == 1 && one.units[1] == 11 && !one.ended,
+       "f2: what is fast enough gets no more than its first unit");
     Run all = run(arena, "gradient:eps=0,objective=f2,latency=5", curves, tasks, 2, functions, 2, 1000);
     ok(all.ended && best_after(&curves[1], all.units[1]) <= 5 && best_after(&curves[1], all.units[1] - 1) > 5,
        "and the search ends as all are: after %d units", all.spent);
@@ -148,7 +149,8 @@ static void test_failing(Arena *arena) {
         scheduler_tell(scheduler, task, task ? best_after(&curves[1], units[1]) : HUGE_VAL);
         units[task]++;
     }
-    ok(units[0] == 3 && scheduler_cost(scheduler) == HUGE_VAL, "a task that always fails gets %d units of 20", units[0]);
+    ok(units[0] == 3 && scheduler_cost(scheduler) == HUGE_VAL, "a task that always fails gets %d units of 20",
+       units[0]);
 }
 
 static void test_dropped(Arena *arena) {

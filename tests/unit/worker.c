@@ -61,8 +61,8 @@ static void test_results(Case *c) {
     is_int(r.outcome, OUTCOME_OK, "an object with a parallel loop runs: %s", r.why ? r.why : "");
     ok(elements >= 12 && out[0] == 0 && out[11] == 11, "its results come back");
     ok(r.seconds > 0 && r.repeats == 3, "it was timed");
-    ok(r.disturbance.undisturbed <= 3 && r.disturbance.processor_part > 0, "with what disturbed it: %d of 3 undisturbed",
-       r.disturbance.undisturbed);
+    ok(r.disturbance.undisturbed <= 3 && r.disturbance.processor_part > 0,
+       "with what disturbed it: %d of 3 undisturbed", r.disturbance.undisturbed);
 
     float *in = arena_alloc(c->arena, (size_t)argument_elements(c->program, c->sizes, 0) * sizeof *in);
     argument_fill(c->program, c->sizes, 0, 7, in);
