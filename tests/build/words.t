@@ -1,0 +1,61 @@
+#!/bin/sh
+# The text of the sources: no line passes 120 columns, and words that were replaced do not come back.
+. "${srcdir:-.}/tests/lib.sh"
+
+have git && git -C "$srcdir" rev-parse --git-dir >/dev/null 2>&1 ||
+    skip_all "no repository here that says which files are sources"
+
+# texts ROOT FILES: the lines of the files that are written by hand, as FILE:LINE:TEXT.
+texts() {
+    while read -r file; do
+        case $file in
+        *.npy | tests/*.expected | tests/ir/*.ir | tests/sched/*.text) ;; # what programs wrote
+        tests/unit/sema.cases | tests/fuzz/*/*) ;;                        # programs, one a line, or found by chance
+        stdlib/OPERATORS.md) ;;                                          # made of the sources of the operators
+        *) (cd "$1" && grep -anH '' "$file") ;;
+        esac
+    done <"$2"
+}
+
+# long ROOT FILES: where lines pass 120 columns; but those that cannot be broken, or that are read as columns.
+long() {
+    texts "$1" "$2" | awk '
+        { place = $0; sub(/^[^:]*:[0-9]*:/, ""); file = place; sub(/:.*/, "", file) }
+        length <= 120 { next }
+        file ~ /\.md$/ && /^\|/ { next }                             # a row of a table
+        file ~ /(^|\/)Makefile\.am$/ && /^[A-Za-z_]+ \+?= / { next } # the files of a folder
+        file ~ /\.tensor$/ && !/^ *#/ { next }                       # a formula
+        file ~ /^tests\/bench\/.*\.txt$/ && !/^#/ { next }           # a row of a table
+        file == "tests/tune/reports.t" && /^  *(trial outcome|[0-9]+ (ok|crash) )/ { next } # a row of what is shown
+        { print substr(place, 1, length(place) - length) substr($0, 1, 40) }'
+}
+
+# replaced ROOT FILES: where words stand in place of which there are better ones: expensive, depends on, at run time,
+# transient or through.
+replaced() {
+    texts "$1" "$2" | grep -av '^tests/build/words\.t:' | grep -aiE \
+        "^[^:]*:[0-9]*:(.*[^a-z])?(dear(er|est|ly)?|(hangs?|hung|hanging) on|of (run|compile) time|passing)([^a-z]|$)"
+}
+
+git -C "$srcdir" ls-files | while read -r file; do
+    test ! -e "$srcdir/$file" || echo "$file"
+done >"$work/files"
+is "$(long "$srcdir" "$work/files")" "" "no line passes 120 columns"
+is "$(replaced "$srcdir" "$work/files")" "" "no word is there that was replaced"
+
+# The check itself sees what it looks for, and nothing else.
+mkdir -p "$work/tree/lang" "$work/tree/stdlib"
+cd "$work/tree" || exit 1
+wide=$(printf '%0120d' 0)
+printf '/*\n%s\n%s1\n' "$wide" "$wide" >lang/a.c
+printf '| %s |\n%s1\n' "$wide" "$wide" >PAGE.md
+printf 'x(i) = %s\n# %s\n' "$wide" "$wide" >stdlib/a.tensor
+printf 'lib_SOURCES += %s\n\techo %s\n' "$wide" "$wide" >Makefile.am
+printf 'A Dear one\nendear, deary\nit hangs on sizes\nof run-time sizes, at run time\nof run time\npassing\n' >lang/b.h
+printf '%s\n' lang/a.c PAGE.md stdlib/a.tensor Makefile.am lang/b.h >"$work/files"
+is "$(long . "$work/files" | cut -d: -f1,2 | tr '\n' ' ')" 'lang/a.c:3 PAGE.md:2 stdlib/a.tensor:2 Makefile.am:2 ' \
+    "a long line is seen, but where lines cannot be broken"
+is "$(replaced . "$work/files" | cut -d: -f1,2 | tr '\n' ' ')" 'lang/b.h:1 lang/b.h:3 lang/b.h:5 lang/b.h:6 ' \
+    "a word that was replaced is seen, but not in others"
+
+done_testing
