@@ -251,9 +251,14 @@ static const char *names_of(Arena *arena, const Space *space, const bool *which)
     return text.text;
 }
 
+/* Whether the group's pipeline computes its stages, in strips. */
+static bool is_replaced(const Space *space, const Group *group, const int *point) {
+    return group->apart && group_is_used(space, group->apart->group, point);
+}
+
 /* Whether the group is plain though the model chose otherwise. */
-static bool is_refused(const Group *group, bool before) {
-    return group->skipped && (!before || group->hopeless);
+static bool is_refused(const Space *space, const Group *group, const int *point, bool before) {
+    return group->skipped && (!before || group->hopeless) && !is_replaced(space, group, point);
 }
 
 /* Each smaller tile is legal by itself; where they are not together, all stay as they were. */
@@ -282,7 +287,7 @@ Schedule *space_combine(Arena *arena, Space *space, int *point, Fit *fit) {
     Schedule *schedule = point_schedule(arena, space, point);
     for (int g = 0; g < groups; g++) {
         Group *group = space->groups.items[g];
-        before[g] = is_refused(group, before[g]);
+        before[g] = is_refused(space, group, point, before[g]);
         shorter[g] = !group->skipped && group_sketch(space, group, point + group->first_gene)->shorter;
     }
     schedule->refused = names_of(arena, space, before);
@@ -406,8 +411,7 @@ static void choose_point(Space *space, Effort effort, uint64_t seed, const Stati
 
 /* Whether the point says what the group is: a plain group is one of its points only if its pipeline is in strips. */
 static bool group_is_in_order(const Space *space, const Group *group, const int *point) {
-    bool replaced = group->apart && group_is_used(space, group->apart->group, point);
-    return !group->skipped || replaced || (group->fused && !point[group->first_gene]);
+    return !group->skipped || is_replaced(space, group, point) || (group->fused && !point[group->first_gene]);
 }
 
 StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t seed, const StaticChoice *from) {

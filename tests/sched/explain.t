@@ -55,4 +55,19 @@ like "$(cat "$work/out")" '^for i in 0:256 unrolled .*# stays a loop: its copies
 runs "groups that read the same tensors" "$TENSORC" -emit-ir -v --target=x86-64-v4 --threads=1 ../tune/stacked.tensor \
     -o "$work/o.ir"
 unlike "$(cat "$work/err")" 'left with plain loops' "are legal together"
+# Stages that strips of rows compute have no loops of their own that could be refused.
+cat >"$work/unsharp.tensor" <<'END'
+def unsharp(float(C, H, W) I) -> (O) {
+    gray(y, x) = 0.299 * I(0, y, x) + 0.587 * I(1, y, x) + 0.114 * I(2, y, x)
+    by(y, x) = (gray(y - 1, x) else edge) * 0.25 + gray(y, x) * 0.5 + (gray(y + 1, x) else edge) * 0.25
+    bxy(y, x) = (by(y, x - 1) else edge) * 0.25 + by(y, x) * 0.5 + (by(y, x + 1) else edge) * 0.25
+    ratio(y, x) = (2 * gray(y, x) - bxy(y, x)) / gray(y, x)
+    O(c, y, x) = ratio(y, x) * I(c, y, x)
+}
+export unsharp(C=3, H=1080, W=1920)
+END
+runs "a pipeline in strips" "$TENSORC" -c -O2 -v --target=x86-64-v4 --threads=1 "$work/unsharp.tensor" \
+    -o "$work/o.o" --emit-schedule="$work/strips"
+like "$(cat "$work/strips")" 'compute_at.*strip' "is chosen"
+unlike "$(cat "$work/err")" 'left with plain loops' "and no stage of it is called plain"
 done_testing
