@@ -186,8 +186,9 @@ static bool covers(const StageFacts *other, const AccessFacts *by, const StageFa
                    int common) {
     if (by->tensor != access->tensor)
         return false;
-    if (!by->write)
-        return access_footprint(stage, access, common) <= access_footprint(other, by, common);
+    if (!by->write) /* planes that are read one by one count together */
+        return access_footprint(stage, access, common) <=
+               access_footprint(other, by, common) * shifted_times(other, by, common);
     bool slides = by->strides[common - 1] != 0 && access->strides[common - 1] != 0;
     return slides && fresh_bytes(stage, access, common) <= fresh_bytes(other, by, common) + stage->machine->line_bytes;
 }

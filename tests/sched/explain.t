@@ -68,6 +68,6 @@ export unsharp(C=3, H=1080, W=1920)
 END
 runs "a pipeline in strips" "$TENSORC" -c -O2 -v --target=x86-64-v4 --threads=1 "$work/unsharp.tensor" \
     -o "$work/o.o" --emit-schedule="$work/strips"
-like "$(cat "$work/strips")" 'compute_at.*strip' "is chosen"
+like "$(cat "$work/strips")" '_strip, ' "is chosen"
 unlike "$(cat "$work/err")" 'left with plain loops' "and no stage of it is called plain"
 done_testing

@@ -48,6 +48,21 @@ static void test_memory(Arena *arena) {
     ok(shifted < 1.5 * copy, "what shifted reads share is fetched once: %g of a copy", shifted / copy);
 }
 
+/* Three planes, read one by one for t and all again for O, in strips that the cache holds or one after the other. */
+static double planes_again(Arena *arena, const char *strips) {
+    static const char *const format =
+        "def f(float(3, 4096, 4096) I) -> (O) {\n"
+        "t(y, x) = I(0, y, x) + I(1, y, x) + I(2, y, x)\n O(c, y, x) = t(y, x) * I(c, y, x) }\n"
+        "schedule f on x86 { to, tv = split(t.x, 16)\n vectorize(tv)\n yo, yi = split(O.y, 16)\n"
+        "xo, xv = split(O.x, 16)\n reorder(yo, yi, xo, O.c, xv)\n vectorize(xv)\n %s }";
+    return estimate_of_text(arena, arena_printf(arena, format, strips));
+}
+
+static void test_planes(Arena *arena) {
+    double strips = planes_again(arena, "compute_at(t, yo)"), apart = planes_again(arena, "");
+    ok(strips < 0.75 * apart, "planes that were read one by one are not fetched again: %g of the time", strips / apart);
+}
+
 /* Sums of three of every second column, a row in a vector; columns: of what is read. */
 static double every_second(Arena *arena, const char *read, int columns) {
     static const char *const format = "def f(float(64, %d) I, float(3) F) -> (O) {\n"
@@ -201,6 +216,7 @@ static void test_stencils(Arena *arena) {
 int main(void) {
     Arena *arena = arena_new();
     test_memory(arena);
+    test_planes(arena);
     test_guards(arena);
     test_inlined_padding(arena);
     test_waiting(arena);
