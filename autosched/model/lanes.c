@@ -48,12 +48,29 @@ static double vector_cost(const StageFacts *stage, const AccessFacts *access) {
     return 1;
 }
 
-/* Whether a block is read column by column, with neighbouring columns read too: the block of rows is transposed. */
-static bool is_transposed(const StageFacts *stage, const AccessFacts *access) {
-    bool along = false;
+enum { ROW_BYTES = 16 }; /* the least of a row in a block that is transposed */
+
+/* The columns of the block that is read column by column and transposed, at most as many as lanes; 0: there is none. A
+ * power of two of them: others are of further blocks. */
+static double transposed_columns(const StageFacts *stage, const AccessFacts *access) {
+    double columns = 0;
     for (int l = 0; l < stage->loop_count; l++)
-        along |= stage->loops[l]->kind == LOOP_UNROLLED && access->strides[l] == 1 && stage->extents[l] >= stage->lanes;
-    return along && stage->operations + stage->expensive == 0 && !access->write;
+        if (stage->loops[l]->kind == LOOP_UNROLLED && access->strides[l] == 1)
+            columns = fmax(columns, stage->extents[l]);
+    if (stage->operations + stage->expensive > 0 || access->write || columns * access->bytes < ROW_BYTES)
+        return 0;
+    return fmin(exp2(floor(log2(columns))), stage->lanes);
+}
+
+static bool is_transposed(const StageFacts *stage, const AccessFacts *access) {
+    return transposed_columns(stage, access) > 0;
+}
+
+/* What a vector of a transposed block costs. Rows with fewer columns than lanes share a vector: more loads, and fewer
+ * shuffles. */
+static double transposed_cost(const StageFacts *stage, const AccessFacts *access) {
+    double rows = stage->lanes / transposed_columns(stage, access);
+    return stage->machine->transpose_cost + (rows - 1) - log2(rows);
 }
 
 static bool is_whole_stride(const AccessFacts *access, int loop, double limit) {
@@ -191,7 +208,7 @@ double access_count_in_block(const StageFacts *stage, const AccessFacts *access)
         else if (fabs(access->strides[l]) == 1 || access->in_registers)
             count *= loop_vectors(stage, l) * (access->in_registers ? 1 : vector_cost(stage, access));
         else if (is_transposed(stage, access))
-            count *= loop_vectors(stage, l) * stage->machine->transpose_cost;
+            count *= loop_vectors(stage, l) * transposed_cost(stage, access);
         else if (is_shuffled(access, l))
             count *= loop_vectors(stage, l) * fabs(access->strides[l]) * vector_cost(stage, access);
         else

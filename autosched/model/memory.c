@@ -292,27 +292,68 @@ static double conflict_cycles_of_line(const StageFacts *stage, const AccessFacts
     return cycles / runs_on_line(stage, access, serial);
 }
 
-/* Cycles of a run of the block for conflict misses: too many lines fall into one set of the nearest cache, whose sets
- * repeat after a period. They increase from the last way on. */
-static double access_conflicts(const StageFacts *stage, const AccessFacts *access, int serial, double period) {
-    double lines = 1, sets = 1, most = 1, line = stage->machine->line_bytes;
+/* Lines of an access, and the sets of the nearest cache that they fall into. */
+typedef struct Sets {
+    double lines, count;
+} Sets;
+
+static void sets_add(Sets *sets, double places, double distance, const Machine *machine, double *most) {
+    double apart = machine->set_bytes / common_power(distance, machine->line_bytes, machine->set_bytes);
+    sets->lines *= places;
+    sets->count *= fmin(places, apart);
+    *most = fmax(*most, apart);
+}
+
+/* Of a run of the block, or, with a serial loop, of all its runs in that loop. */
+static Sets sets_of_block(const StageFacts *stage, const AccessFacts *access, int serial) {
+    Sets sets = {1, 1};
+    double most = 1;
     for (int d = 0; d < access->rank; d++) {
         double unit, places = reached_places(stage, access, d, &unit);
-        if (places <= 1 || unit < line)
-            continue;
-        double apart = period / common_power(unit, line, period);
-        lines *= places;
-        sets *= fmin(places, apart);
-        most = fmax(most, apart);
+        if (places > 1 && unit >= stage->machine->line_bytes)
+            sets_add(&sets, places, unit, stage->machine, &most);
     }
-    double excess = fmax(lines / fmin(sets, most) - (stage->machine->set_lines - 2), 0);
-    return lines * conflict_cycles_of_line(stage, access, serial, excess);
+    if (serial >= 0)
+        sets_add(&sets, stage->extents[serial], fabs(access->strides[serial]) * access->bytes, stage->machine, &most);
+    sets.count = fmin(sets.count, most);
+    return sets;
+}
+
+/* Cycles of a run of the block for conflict misses: too many lines fall into one set of the nearest cache, whose sets
+ * repeat after a period. They increase from the last way on. */
+static double read_conflicts(const StageFacts *stage, const AccessFacts *access, int serial) {
+    Sets sets = sets_of_block(stage, access, -1);
+    double excess = fmax(sets.lines / sets.count - (stage->machine->set_lines - 2), 0);
+    return sets.lines * conflict_cycles_of_line(stage, access, serial, excess);
+}
+
+/* Whether the stage stores what another one left in registers: its stores wait while the next tile is computed. */
+static bool stores_tile(const StageFacts *stage) {
+    for (int a = 1; a < stage->access_count; a++)
+        if (stage->accesses[a].in_registers)
+            return true;
+    return false;
+}
+
+/* Cycles of a run of the block for stores that wait for each other: one run after the other misses in the same few
+ * sets, each of which fetches only as many lines at a time as it has. */
+static double write_conflicts(const StageFacts *stage, const AccessFacts *access, int serial) {
+    if (serial < 0 || access->strides[serial] == 0 || stores_tile(stage))
+        return 0;
+    double ways = stage->machine->set_lines;
+    Sets walked = sets_of_block(stage, access, serial);
+    if (walked.lines <= walked.count * ways)
+        return 0;
+    return sets_of_block(stage, access, -1).lines * stage->machine->conflict_cost *
+           fmax(log2(ways / walked.count), 0);
 }
 
 double conflict_cycles(const StageFacts *stage, int serial) {
-    double period = stage->machine->set_bytes, cycles = 0;
-    for (int a = 1; a < stage->access_count && !stage_scans_rows(stage); a++)
-        if (!stage->accesses[a].in_registers)
-            cycles += access_conflicts(stage, &stage->accesses[a], serial, period);
+    double cycles = 0;
+    for (int a = 0; a < stage->access_count && !stage_scans_rows(stage); a++) {
+        const AccessFacts *access = &stage->accesses[a];
+        if (!access->in_registers)
+            cycles += access->write ? write_conflicts(stage, access, serial) : read_conflicts(stage, access, serial);
+    }
     return cycles;
 }

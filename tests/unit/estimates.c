@@ -133,6 +133,25 @@ static void test_scattered(Arena *arena) {
        writes / reads);
 }
 
+/* A matrix turned over in blocks of 16 rows and so many columns. */
+static double turned_in_blocks(Arena *arena, int size, int columns, const char *order) {
+    static const char *const format =
+        "def f(float(%d, %d) A) -> (Y) { Y(j, i) = A(i, j) }\n"
+        "schedule f on x86 { j_o, j_i = split(Y.j, %d)\n i_o, i_i = split(Y.i, 16)\n reorder(%s, j_i, i_i)\n"
+        "vectorize(i_i)\n unroll(j_i) }";
+    return estimate_of_text(arena, arena_printf(arena, format, size, size, columns, order));
+}
+
+static void test_blocks(Arena *arena) {
+    double down = turned_in_blocks(arena, 256, 16, "i_o, j_o"), along = turned_in_blocks(arena, 256, 16, "j_o, i_o");
+    ok(down > 1.4 * along && down < HUGE_VAL, "stores that share a set of the cache wait for each other: %g times",
+       down / along);
+    down = turned_in_blocks(arena, 272, 16, "i_o, j_o"), along = turned_in_blocks(arena, 272, 16, "j_o, i_o");
+    ok(down < 1.1 * along, "those of neighbouring sets do not: %g times", down / along);
+    double half = turned_in_blocks(arena, 64, 8, "j_o, i_o"), whole = turned_in_blocks(arena, 64, 16, "j_o, i_o");
+    ok(half < 1.5 * whole, "a block of fewer columns than lanes has no gathers: %g times", half / whole);
+}
+
 static void test_predicates(Arena *arena) {
     double all = rows_where(arena, "r_k >= 0"), half = rows_where(arena, "r_k <= i"),
            lanes = rows_where(arena, "r_k <= j");
@@ -221,6 +240,7 @@ int main(void) {
     test_inlined_padding(arena);
     test_waiting(arena);
     test_scattered(arena);
+    test_blocks(arena);
     test_predicates(arena);
     test_threads(arena);
     test_stencils(arena);
