@@ -23,7 +23,8 @@ blocks='reorder\([^)]*k_o, [ij]_m, [^)]*k_m, k_i'
 like "$(chosen "$product(M=256, K=16384, N=256)")" "$blocks.*cache_write\(C, at=[ij]_m, scope=register" \
     "a loop over blocks is outside of the register tile"
 like "$(chosen "$product(M=256, K=16384, N=256)" -fstrict)" "$blocks" "under -fstrict, too: the order stays"
-like "$(chosen "$product(M=256, K=16384, N=256)" --threads=2)" 'parallel\((task|[ij]_o)\)' "threads share tiles, not blocks"
+like "$(chosen "$product(M=256, K=16384, N=256)" --threads=2)" 'parallel\((task|[ij]_o)\)' \
+    "threads share tiles, not blocks"
 unlike "$(chosen "$product(M=256, K=256, N=256)")" "$blocks" "a short sum stays whole"
 unlike "$(chosen "$product(M=4, K=16384, N=256)")" "$blocks" "so does one that uses an operand a few times only"
 unlike "$(chosen "$product(M=256, N=256)")" "$blocks" "and one of unknown length"
