@@ -104,16 +104,6 @@ schedule images on x86 { algorithm(conv2d_nhwc_winograd4_strided) }
 EOT
 "$TENSORC" -c -O2 --threads=1 --target=x86-64-v4 -ffp-error=1e-4 --emit-schedule=images.block images.tensor -o images.o
 like "$(cat images.block)" 'compute_at\(V, ' "an image at a time"
-# Where threads share out tiles, each multiplies those that it has transformed.
-cat >threads.tensor <<'EOT'
-import "nn"
-export conv2d_nhwc(N=1, H=7, W=7, C=512, M=512, KH=3, KW=3, P=1) as small
-schedule small on x86 { algorithm(conv2d_nhwc_winograd4) }
-EOT
-"$TENSORC" -c -O2 --threads=2 --target=x86-64-v4 -ffp-error=1e-4 --emit-schedule=threads.block threads.tensor \
-    -o threads.o
-like "$(cat threads.block)" 'reorder\(Q.n, [a-z0-9_]*p_o, [a-z0-9_]*q_o, ' "rows and columns of tiles first"
-
 # choice COMMAND...: the algorithms that are chosen.
 choice() { "$TENSORC" -v -c --threads=1 -ffp-error=1e-4 "$@" -o choice.o 2>&1 | sed -n 's/.*: scheduled by .*; //p'; }
 cat >two.tensor <<'EOT'

@@ -7,6 +7,7 @@
 #include "lang/machine.h"
 #include "tests/tap.h"
 #include "tests/unit/programs.h"
+#include "tests/unit/schedules.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -263,6 +264,32 @@ static void test_pieces(Arena *arena) {
        "threads share the pieces");
 }
 
+/* Schedules of points with this outer order whose outermost loops come in the order of `pattern`. */
+static int points_with_order(Arena *arena, Space *space, int choice, const char *pattern) {
+    int order = (int)(gene_named(space, " outer order") - space->groups.items[0]->genes.items);
+    int *point = ARENA_ARRAY(arena, int, space->gene_count + 1), found = 0;
+    Random random = {7};
+    for (int i = 0; i < POINTS; i++) {
+        point_random(space, &random, point);
+        point[space->groups.items[0]->first_gene + order] = choice;
+        Schedule *schedule = point_plausible(space, point) ? point_schedule(arena, space, point) : NULL;
+        found += schedule && mentions(arena, schedule, pattern);
+    }
+    return found;
+}
+
+/* Matrices multiplied one by one, the rows of which only the first operand has: threads may share out rows first. */
+static void test_rows_first(Arena *arena) {
+    Target one = wide_target(1), two = wide_target(2);
+    Program *program = program_of_text(arena, "def f(float(6, 8, 64) V, float(6, 64, 64) U) -> (Q) {\n"
+                                              "Q(a, p, m) +=! V(a, p, r_k) * U(a, r_k, m) }", NULL, 0);
+    Space *space = space_new(arena, program, &two, NULL);
+    is_int(gene_named(space, " outer order")->count, 3, "threads have one more order of the outer loops");
+    is_int(gene_named(space_new(arena, program, &one, NULL), " outer order")->count, 2, "which one thread has not");
+    ok(points_with_order(arena, space, 2, "reorder(p_o, a_o, ") > 0, "rows come before what has weights of its own");
+    is_int(points_with_order(arena, space, 0, "reorder(p_o, a_o, "), 0, "in no other order");
+}
+
 /* Unusable sketches and refused points included. */
 static double space_size(const Space *space) {
     double size = 1;
@@ -445,6 +472,7 @@ int main(void) {
     test_quality(arena);
     test_blocks(arena);
     test_pieces(arena);
+    test_rows_first(arena);
     test_user(arena);
     arena_free(arena);
     return done_testing();
