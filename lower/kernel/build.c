@@ -136,13 +136,38 @@ static bool cuts_off_others(const StageBuild *s, const Expr *guard) {
     return false;
 }
 
+/* Whether what is stored has no elements. */
+static bool stores_nothing(const StageBuild *s) {
+    const Tensor *tensor = s->stage->buffers[0];
+    int64_t extent;
+    for (int d = 0; d < tensor->rank; d++)
+        if (expr_is_int(tensor->dims[d], &extent) && extent == 0)
+            return true;
+    return false;
+}
+
+/* Whether one of the conditions fails wherever all others hold. They would prove anything, and reads that they seem to
+ * keep inside would be outside where a later pass tests none of them. */
+static bool contradict(Build *b, const ExprList *conditions) {
+    Expr **others = ARENA_ARRAY(b->arena, Expr *, conditions->count + 1);
+    memcpy(others, conditions->items, conditions->count * sizeof *others);
+    for (int i = 0; i < conditions->count; i++) {
+        others[i] = others[conditions->count - 1];
+        if (expr_prove(b->arena, conditions->items[i], &(Facts){conditions->count - 1, others}) == 0)
+            return true;
+        others[i] = conditions->items[i];
+    }
+    return false;
+}
+
 static Stmt *guarded_store(Build *b, const StageBuild *s, Expr *const *sources, const Predicates *predicates,
                            bool combine) {
     Facts outer = b->facts;
-    ExprList all = guard_list(b, s), guards = {0}, known = {0}, left = {0};
+    ExprList all = guard_list(b, s), guards = {0}, known = {0}, left = {0}, conditions = {0};
     Expr *path = NULL;
     bool keeps = guards_keep(s->stage);
     for (int i = 0; i < all.count; i++) {
+        list_push(b->arena, &conditions, all.items[i]);
         bool kept = keeps || cuts_off_others(s, all.items[i]);
         list_push(b->arena, kept && !keeps ? &left : &guards, all.items[i]);
         if (kept && in_lanes(s->stage, all.items[i]))
@@ -155,6 +180,7 @@ static Stmt *guarded_store(Build *b, const StageBuild *s, Expr *const *sources, 
         bool known_here = tested && expr_equal(tested, full);
         if (i >= predicates->needed && !known_here)
             continue;
+        list_push(b->arena, &conditions, full);
         if (in_lanes(s->stage, full))
             path = expr_and(b->arena, path, full);
         else
@@ -164,10 +190,12 @@ static Stmt *guarded_store(Build *b, const StageBuild *s, Expr *const *sources, 
         if (!known_here)
             list_push(b->arena, &left, full);
     }
+    Loc loc = s->stage->stage->loc;
+    if (stores_nothing(s) || contradict(b, &conditions))
+        return stmt_together(b->arena, (StmtList){0}, loc);
     b->facts = (Facts){known.count, known.items};
     Stmt *store = stage_store(b, s, sources, path, combine);
     b->facts = outer;
-    Loc loc = s->stage->stage->loc;
     return under(b, &guards, keeps, under(b, &left, true, store, loc), loc);
 }
 
