@@ -50,27 +50,30 @@ static double vector_cost(const StageFacts *stage, const AccessFacts *access) {
 
 enum { ROW_BYTES = 16 }; /* the least of a row in a block that is transposed */
 
-/* The columns of the block that is read column by column and transposed, at most as many as lanes; 0: there is none. A
- * power of two of them: others are of further blocks. */
-static double transposed_columns(const StageFacts *stage, const AccessFacts *access) {
+/* The neighbouring columns that a run of the block reads one by one; 0: none, or what it reads is computed with. */
+static double copied_columns(const StageFacts *stage, const AccessFacts *access) {
     double columns = 0;
     for (int l = 0; l < stage->loop_count; l++)
         if (stage->loops[l]->kind == LOOP_UNROLLED && access->strides[l] == 1)
             columns = fmax(columns, stage->extents[l]);
-    if (stage->operations + stage->expensive > 0 || access->write || columns * access->bytes < ROW_BYTES)
-        return 0;
-    return fmin(exp2(floor(log2(columns))), stage->lanes);
+    return stage->operations + stage->expensive > 0 || access->write ? 0 : columns;
 }
 
+/* Whether a block is read column by column, with neighbouring columns read too: the block of rows is transposed. */
 static bool is_transposed(const StageFacts *stage, const AccessFacts *access) {
-    return transposed_columns(stage, access) > 0;
+    return copied_columns(stage, access) * access->bytes >= ROW_BYTES;
 }
 
-/* What a vector of a transposed block costs. Rows with fewer columns than lanes share a vector: more loads, and fewer
- * shuffles. */
+/* What a vector of transposed blocks costs, the mean of all columns: those of a power of two are a block. Rows with
+ * fewer columns than lanes share a vector: more loads, and fewer shuffles. What is left is gathered. */
 static double transposed_cost(const StageFacts *stage, const AccessFacts *access) {
-    double rows = stage->lanes / transposed_columns(stage, access);
-    return stage->machine->transpose_cost + (rows - 1) - log2(rows);
+    double columns = copied_columns(stage, access), cost = 0, left = columns;
+    for (double block = stage->lanes; block * access->bytes >= ROW_BYTES; block /= 2) {
+        double rows = stage->lanes / block;
+        cost += floor(left / block) * block * (stage->machine->transpose_cost + (rows - 1) - log2(rows));
+        left = fmod(left, block);
+    }
+    return (cost + left * stage->lanes * stage->machine->gather_cost) / columns;
 }
 
 static bool is_whole_stride(const AccessFacts *access, int loop, double limit) {

@@ -508,12 +508,39 @@ Estimate static_estimate(const Profile *profile, const Target *target) {
     return estimate;
 }
 
+/* The most dimensions of a tensor that run-time sizes decide. */
+static int run_time_dimensions(const Tensor *tensor) {
+    int count = 0;
+    int64_t known;
+    for (int d = 0; d < tensor->rank; d++)
+        count += !expr_is_int(tensor->dims[d], &known);
+    return count;
+}
+
+static int most_dimensions(const Nest *nest) {
+    int most = 1;
+    for (int s = 0; s < nest->stage_count; s++) {
+        const Stage *stage = nest->stages[s]->stage;
+        int count = run_time_dimensions(stage->components[0].tensor);
+        most = count > most ? count : most;
+        EACH_VALUE_READ(read, stage) {
+            count = run_time_dimensions(read->tensor);
+            most = count > most ? count : most;
+        }
+    }
+    return most;
+}
+
+/* Run-time sizes are a small and a large one by turns: the more dimensions a tensor has, the shorter they are. */
 double static_seconds(Arena *arena, const Nest *nest, const Target *target) {
-    static const double sizes[] = {48, 1024};
+    static const double sizes[][2] = {{48, 1024}, {48, 160}, {28, 56}, {16, 28}};
+    enum { ROWS = sizeof sizes / sizeof *sizes, MATRIX = 2 };
     if (nest->program->size_count == 0)
         return static_estimate(profile_nest(arena, nest), target).seconds;
+    int row = most_dimensions(nest) - MATRIX;
+    const double *pair = sizes[row < 0 ? 0 : row < ROWS ? row : ROWS - 1];
     double product = 1;
     for (int i = 0; i < 2; i++)
-        product *= static_estimate(profile_nest_at(arena, nest, sizes[i]), target).seconds;
+        product *= static_estimate(profile_nest_at(arena, nest, pair[i]), target).seconds;
     return sqrt(product);
 }

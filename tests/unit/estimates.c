@@ -1,4 +1,5 @@
 /* estimates.c - what the static model thinks of memory. */
+#include "autosched/model/model.h"
 #include "autosched/model/profile.h"
 #include "tests/tap.h"
 #include "tests/unit/programs.h"
@@ -150,6 +151,25 @@ static void test_blocks(Arena *arena) {
     ok(down < 1.1 * along, "those of neighbouring sets do not: %g times", down / along);
     double half = turned_in_blocks(arena, 64, 8, "j_o, i_o"), whole = turned_in_blocks(arena, 64, 16, "j_o, i_o");
     ok(half < 1.5 * whole, "a block of fewer columns than lanes has no gathers: %g times", half / whole);
+    double four = turned_in_blocks(arena, 48, 4, "j_o, i_o"), six = turned_in_blocks(arena, 48, 6, "j_o, i_o");
+    ok(six > 1.2 * four && six < HUGE_VAL, "what no block holds is gathered: %g times", six / four);
+}
+
+/* The estimate of a copy whose sizes are all known at run time. */
+static double copied_at_run_time(Arena *arena, const char *text) {
+    const Schedule *schedule;
+    Program *program = scheduled_program_of_text(arena, text, &schedule);
+    const Target *target = target_find("x86-64-v4");
+    Nest *nest = nest_build(arena, program, schedule, NULL, target, NULL);
+    return nest ? static_seconds(arena, nest, target) : HUGE_VAL;
+}
+
+static void test_run_time_sizes(Arena *arena) {
+    double matrix = copied_at_run_time(arena, "def f(float(M, N) X) -> (Y) { Y(i, j) = X(i, j) }"),
+           images = copied_at_run_time(arena, "def f(float(A, B, C, D) X) -> (Y) { Y(i, j, k, l) = X(i, j, k, l) }"),
+           pairs = copied_at_run_time(arena, "def f(float(8, B, 8, D) X) -> (Y) { Y(i, j, k, l) = X(i, j, k, l) }");
+    ok(images > matrix && images < 1000 * matrix, "four run-time sizes are short ones: %g times", images / matrix);
+    ok(pairs > 20 * matrix, "two of them beside known ones are those of a matrix: %g times", pairs / matrix);
 }
 
 static void test_predicates(Arena *arena) {
@@ -241,6 +261,7 @@ int main(void) {
     test_waiting(arena);
     test_scattered(arena);
     test_blocks(arena);
+    test_run_time_sizes(arena);
     test_predicates(arena);
     test_threads(arena);
     test_stencils(arena);
