@@ -38,6 +38,7 @@ struct Machine {
     double guard_cost;        /* of any kind: to make a mask */
     double guarded_step_cost; /* the same in a sum, whose multiply-adds wait for it */
     double gather_cost;       /* loads a lane */
+    double gather_alone;      /* cycles a lane in which nothing else begins; 0: all else goes on */
     double scatter_cost;      /* stores a lane */
     double transpose_cost;    /* loads a vector of a block that is transposed in registers */
     double crossing_cost;     /* loads more, for one that crosses a cache line */

@@ -220,6 +220,21 @@ double access_count_in_block(const StageFacts *stage, const AccessFacts *access)
     return count;
 }
 
+double access_gathered_lanes(const StageFacts *stage, const AccessFacts *access) {
+    double lanes = 1;
+    bool gathered = false;
+    if (access->in_registers || access->write || interleaved_loop(stage, access) >= 0)
+        return 0;
+    for (int l = 0; l < stage->loop_count; l++) {
+        if (!loop_is_expanded(stage, l) || loop_is_tensorized(stage, l) || access->strides[l] == 0)
+            continue;
+        lanes *= stage->extents[l];
+        gathered |= stage->loops[l]->kind == LOOP_VECTORIZED && fabs(access->strides[l]) != 1 &&
+                    !is_transposed(stage, access) && !is_shuffled(access, l);
+    }
+    return gathered ? lanes : 0;
+}
+
 double access_shuffles(const StageFacts *stage, const AccessFacts *access) {
     int together = interleaved_loop(stage, access);
     double count = 1, shuffles = 0;

@@ -17,6 +17,8 @@ double loop_vectors(const StageFacts *stage, int loop);
 bool access_is_vector(const StageFacts *stage, const AccessFacts *access);
 /* Distinct vectors (or scalars to broadcast) of an access in one run of the block. 0: another access fetches them. */
 double access_count_in_block(const StageFacts *stage, const AccessFacts *access);
+/* Lanes that a run of the block loads one by one, because they are not neighbours. */
+double access_gathered_lanes(const StageFacts *stage, const AccessFacts *access);
 /* Shuffles that gather the vectors of a read from those that it is spread over, or spread those of a write. */
 double access_shuffles(const StageFacts *stage, const AccessFacts *access);
 /* Instructions of one run of the block that test whether clamped lanes are inside, where they are one vector of memory.

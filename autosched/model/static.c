@@ -28,6 +28,7 @@ typedef struct Block {
     double slots;                     /* port slots that one instruction takes */
     double vectors;                   /* vector operations of one evaluation of the block */
     double arithmetic, loads, stores; /* instructions */
+    double gathered;                  /* lanes of gathers */
     double guards, edges;             /* extra instructions at the edges; part of the runs at edges */
     double divider;                   /* cycles of the divider */
     double clamps;                    /* extra instructions for clamped lanes */
@@ -136,6 +137,7 @@ static void block_reads(const StageFacts *stage, Block *block) {
         bool still = block->serial >= 0 && access->strides[block->serial] == 0;
         double loads = still ? count / stage->extents[block->serial] : count;
         block->loads += loads;
+        block->gathered += access_gathered_lanes(stage, access) * loads / count;
         block->arithmetic += access_shuffles(stage, access) * loads / count;
         if (access->guarded) {
             bool waits = stage_reduces(stage) && !access_is_vector(stage, access);
@@ -205,6 +207,7 @@ static double block_cycles(const Block *block) {
     double body = block->arithmetic + block->loads + block->stores;
     if (body > machine->decoded_most) /* twice as much takes 1.5 times as long */
         cycles *= 1 + (body - machine->decoded_most) / (2 * machine->decoded_most);
+    cycles += machine->gather_alone * block->gathered;
     return cycles + machine->spill_cost * block->spilled + (block->serial >= 0 ? machine->loop_cost : 0);
 }
 

@@ -175,7 +175,7 @@ static const char *features_in_common(Arena *arena, const char *named, const cha
 static const Machine *machine_of_host(Arena *arena, const Host *host) {
     for (int m = 0; m < MACHINE_COUNT; m++)
         if (machines[m].shows && has_all(arena, host->features, machines[m].shows) &&
-            !has(host->features, machines[m].lacks))
+            (!machines[m].lacks || !has(host->features, machines[m].lacks)))
             return &machines[m];
     const Processor *processor = processor_named(host->cpu);
     bool known = processor && target_find(processor->row) == host->level;

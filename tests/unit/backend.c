@@ -344,7 +344,8 @@ int main(void) {
     Arena *arena = arena_new();
     const char *folder = work_folder_make(arena);
     ok(widest_slots(arena, "znver4") == 2 && widest_slots(arena, "sapphirerapids") == 1 &&
-           widest_slots(arena, "znver3") == 1 && widest_slots(arena, "x86-64-v4") == 1,
+           widest_slots(arena, "znver3") == 1 && widest_slots(arena, "znver5") == 1 &&
+           widest_slots(arena, "x86-64-v4") == 1,
        "of processors with AVX-512 znver4 works on halves");
     test_here(folder, "host", 40, LOOP_SERIAL);
     test_here(folder, "host", 13, LOOP_VECTORIZED);

@@ -1,6 +1,7 @@
 /* estimates.c - what the static model thinks of memory. */
 #include "autosched/model/model.h"
 #include "autosched/model/profile.h"
+#include "lang/machine.h"
 #include "tests/tap.h"
 #include "tests/unit/programs.h"
 #include "tests/unit/schedules.h"
@@ -155,6 +156,27 @@ static void test_blocks(Arena *arena) {
     ok(six > 1.2 * four && six < HUGE_VAL, "what no block holds is gathered: %g times", six / four);
 }
 
+/* Products with what is read by columns, in vectors of 16 rows; nothing begins beside a gather for so long a lane. */
+static double gathered(Arena *arena, double alone) {
+    const char *text = "def f(float(64, 32) A, float(32, 32) B) -> (Y) { Y(i, j) +=! A(i, r_k) * B(j, r_k) }\n"
+                       "schedule f on x86 { i_o, i_i = split(Y.i, 16)\n j_o, j_v = split(Y.j, 16)\n"
+                       "reorder(i_o, j_o, Y.r_k, i_i, j_v)\n vectorize(j_v)\n unroll(i_i)\n"
+                       "acc = cache_write(Y, at=j_o, scope=register) }";
+    Target target = *target_find("x86-64-v4");
+    Machine machine = *target.machine;
+    const Schedule *schedule;
+    Program *program = scheduled_program_of_text(arena, text, &schedule);
+    machine.gather_alone = alone;
+    target.machine = &machine;
+    Nest *nest = nest_build(arena, program, schedule, NULL, &target, NULL);
+    return nest ? static_seconds(arena, nest, &target) : HUGE_VAL;
+}
+
+static void test_gathers(Arena *arena) {
+    double beside = gathered(arena, 0), alone = gathered(arena, 1.3);
+    ok(alone > 1.2 * beside && alone < HUGE_VAL, "gathers that run alone take longer: %g times", alone / beside);
+}
+
 /* The estimate of a copy whose sizes are all known at run time. */
 static double copied_at_run_time(Arena *arena, const char *text) {
     const Schedule *schedule;
@@ -261,6 +283,7 @@ int main(void) {
     test_waiting(arena);
     test_scattered(arena);
     test_blocks(arena);
+    test_gathers(arena);
     test_run_time_sizes(arena);
     test_predicates(arena);
     test_threads(arena);

@@ -51,6 +51,7 @@ static const Column columns[] = {
     COLUMN(guarded_step_cost, REAL, 1, false),
     COLUMN(gather_cost, REAL, 1, false),
     COLUMN(scatter_cost, REAL, 1, false),
+    COLUMN(gather_alone, REAL, 1, true),
     COLUMN(transpose_cost, REAL, 1, false),
     COLUMN(crossing_cost, REAL, 1, false),
     COLUMN(column_cost, REAL, 1, true),
