@@ -119,6 +119,42 @@ static Expr *shrunk_extent(Arena *arena, const Stmt *loop, const StmtList *body,
     return expr_is_int(cut, NULL) ? cut : extent;
 }
 
+/* Whether the guard and the ranges of the variables keep the read inside its tensor. */
+static bool is_inside_by_guard(Arena *arena, const Expr *read) {
+    ExprList known = {0};
+    if (read->guard)
+        conjuncts_add(arena, &known, read->guard);
+    Facts facts = {known.count, known.items};
+    for (int d = 0; d < read->count; d++) {
+        Expr *bounds[2];
+        index_bounds(arena, read->tensor, d, read->args[d], bounds);
+        for (int i = 0; i < 2; i++)
+            if (expr_prove(arena, bounds[i], &facts) != 1)
+                return false;
+    }
+    return true;
+}
+
+/* For expr_rewrite: reads that may be outside touch memory only where the condition, the context, holds. */
+static Expr *read_under(Arena *arena, Expr *e, void *context) {
+    if (e->kind != EXPR_READ || is_inside_by_guard(arena, e))
+        return e;
+    Expr *read = expr_copy(arena, e);
+    read->guard = expr_and(arena, context, e->guard);
+    return read;
+}
+
+/* An IF, and those that are all its body, whose conditions read nothing outside where the context fails: they may come
+ * to stand in one conjunction with it, and all of a conjunction is computed. */
+static Stmt *conditions_under(Arena *arena, Stmt *stmt, void *context) {
+    if (!is_plain_if(stmt))
+        return stmt;
+    StmtList body = stmts_of(stmt->body, stmt->count);
+    if (only_if(stmt))
+        body = stmts_map(arena, stmt->body, stmt->count, conditions_under, context);
+    return stmt_if_like(arena, stmt, expr_rewrite(arena, stmt->condition, read_under, context), body, (StmtList){0});
+}
+
 /* for v in 0:n { if a * v == e { body } } as if e % a == 0 && 0 <= e / a && e / a < n { body at v = e / a }. Not in
  * lanes: there e may differ, and lanes would read at values that v never has. */
 static Stmt *only_iteration(Arena *arena, const Stmt *loop, const StmtList *body, const ExprList *common) {
@@ -137,6 +173,8 @@ static Stmt *only_iteration(Arena *arena, const Stmt *loop, const StmtList *body
     condition = expr_and(arena, condition, expr_binary(arena, OP_LT, value, loop->extent));
     StmtList inner = without_conditions(arena, body, &(ExprList){common->items + which, 1, 1});
     inner = stmts_substitute(arena, inner, loop->var, value);
+    if (expr_prove(arena, condition, &(Facts){0}) != 1)
+        inner = stmts_map(arena, inner.items, inner.count, conditions_under, condition);
     return stmt_if_like(arena, &(Stmt){.keeps = true, .loc = loop->loc}, condition, inner, (StmtList){0});
 }
 
@@ -426,21 +464,6 @@ static bool concerns_by(const Expr *kept, const Expr *dropped, const Expr *read)
         if (share_variable(kept, read->args[d], true) || share_variable(dropped, read->tensor->dims[d], false))
             return true;
     return false;
-}
-
-static bool is_inside_by_guard(Arena *arena, const Expr *read) {
-    ExprList known = {0};
-    if (read->guard)
-        conjuncts_add(arena, &known, read->guard);
-    Facts facts = {known.count, known.items};
-    for (int d = 0; d < read->count; d++) {
-        Expr *bounds[2];
-        index_bounds(arena, read->tensor, d, read->args[d], bounds);
-        for (int i = 0; i < 2; i++)
-            if (expr_prove(arena, bounds[i], &facts) != 1)
-                return false;
-    }
-    return true;
 }
 
 /* Adds to the guard the dropped conditions about loops that it uses: together they say more. */
