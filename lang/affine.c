@@ -395,10 +395,18 @@ bool expr_affine(Arena *arena, Expr *e, Affine *affine) {
     return sum_affine(arena, &sum, affine);
 }
 
+/* Whether it matters that e may wrap: sums and products are the same modulo 2^64. */
+static bool divides(const Expr *e) {
+    EACH_EXPR(at, e)
+        if (is_op(at, OP_DIV) || is_op(at, OP_MOD))
+            return true;
+    return false;
+}
+
 bool expr_affine_modular(Arena *arena, Expr *e, Affine *affine) {
     Sum sum;
     sum_init(&sum, arena);
-    sum.modular = !expr_is_exact(e);
+    sum.modular = divides(e) && !expr_is_exact(e);
     sum_add_index(&sum, 1, e, true);
     if (!sum.modular && !sum.overflow)
         sum_recombine(&sum);

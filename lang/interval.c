@@ -268,30 +268,27 @@ Interval expr_interval(const Expr *e) {
 
 /* --- exactness ---------------------------------------------------------------------------------------------------- */
 
-typedef struct Exactness {
-    bool exact;
-    Known known;
-} Exactness;
-
 static bool is_taken_apart(const Expr *e) {
     return e->kind == EXPR_OP && e->type == TYPE_INT64 &&
            (e->op == OP_ADD || e->op == OP_SUB || e->op == OP_MUL || e->op == OP_DIV || e->op == OP_MOD ||
             e->op == OP_NEG);
 }
 
-static Exactness exactness_of(const Expr *e) {
-    if (!is_taken_apart(e))
-        return (Exactness){true, known_of(e)};
-    Exactness a = exactness_of(e->args[0]), b = a;
-    if (a.exact && e->count > 1)
-        b = exactness_of(e->args[1]);
-    if (!a.exact || !b.exact)
-        return (Exactness){.exact = false};
-    bool sized = is_sized(a.known, b.known);
-    Interval range = interval_combine(e->op, a.known.range, b.known.range);
-    return (Exactness){result_fits(e->op, a.known.range, b.known.range, range, sized), {range, sized}};
+/* Whether no operator of e leaves the 64 bits; then also what is known of e. */
+static bool is_exact(const Expr *e, Known *known) {
+    if (!is_taken_apart(e)) {
+        *known = known_of(e);
+        return true;
+    }
+    Known a, b;
+    if (!is_exact(e->args[0], &a) || !is_exact(e->args[e->count - 1], &b))
+        return false;
+    known->sized = is_sized(a, b);
+    known->range = interval_combine(e->op, a.range, b.range);
+    return result_fits(e->op, a.range, b.range, known->range, known->sized);
 }
 
 bool expr_is_exact(const Expr *e) {
-    return exactness_of(e).exact;
+    Known known;
+    return !is_taken_apart(e) || is_exact(e, &known);
 }

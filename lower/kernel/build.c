@@ -146,6 +146,25 @@ static bool stores_nothing(const StageBuild *s) {
     return false;
 }
 
+/* Whether one of the others has a variable of the condition: those that have none say nothing of it. */
+static bool is_about_others(const ExprList *conditions, int condition) {
+    EACH_EXPR(e, conditions->items[condition])
+        for (int i = 0; i < conditions->count && e->kind == EXPR_VAR; i++)
+            if (i != condition && expr_uses_var(conditions->items[i], e->var))
+                return true;
+    return false;
+}
+
+/* Whether a comparison fails for all values that its sides can take. */
+static bool never_holds(const Expr *e) {
+    if (e->kind != EXPR_OP || op_info[e->op].class != CLASS_COMPARE || e->args[0]->type != TYPE_INT64)
+        return false;
+    bool less = e->op == OP_LT || e->op == OP_LE, equal_too = e->op == OP_LE || e->op == OP_GE;
+    Interval low = expr_interval(e->args[!less]), high = expr_interval(e->args[less]);
+    return e->op != OP_EQ && e->op != OP_NE && low.has_low && high.has_high &&
+           (equal_too ? low.low > high.high : low.low >= high.high);
+}
+
 /* Whether one of the conditions fails wherever all others hold. They would prove anything, and reads that they seem to
  * keep inside would be outside where a later pass tests none of them. */
 static bool contradict(Build *b, const ExprList *conditions) {
@@ -153,7 +172,9 @@ static bool contradict(Build *b, const ExprList *conditions) {
     memcpy(others, conditions->items, conditions->count * sizeof *others);
     for (int i = 0; i < conditions->count; i++) {
         others[i] = others[conditions->count - 1];
-        if (expr_prove(b->arena, conditions->items[i], &(Facts){conditions->count - 1, others}) == 0)
+        Facts facts = {conditions->count - 1, others};
+        if (is_about_others(conditions, i) ? expr_prove(b->arena, conditions->items[i], &facts) == 0
+                                           : never_holds(conditions->items[i]))
             return true;
         others[i] = conditions->items[i];
     }
