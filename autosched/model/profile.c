@@ -1,4 +1,5 @@
 /* profile.c - see profile.h. */
+#include "autosched/model/copies.h"
 #include "autosched/model/forms.h"
 
 #include <math.h>
@@ -419,8 +420,10 @@ static void stage_accesses(LinearForms *forms, StageFacts *facts) {
     }
     for (int c = 0; c < stage->component_count && goes_on(facts); c++)
         access_make(forms, facts, &facts->accesses[facts->access_count++], stage->components[c].tensor, index);
+    const AccessFacts *reads = facts->accesses + facts->access_count;
     for (int c = 0; c < stage->component_count; c++)
         walk_value(&walk, stage, c);
+    count_copies(forms->arena, facts, &(ReadsSeen){walk.seen, reads, walk.seen_count});
     if (stage->combine == COMBINE_DECLARED)
         walk_combiner(&walk, stage->combiner);
     facts->operations += stage->combine != COMBINE_NONE && stage->combine != COMBINE_DECLARED;

@@ -22,6 +22,7 @@ typedef struct AccessFacts {
     double *offsets; /* [rank]: of each index where all loops are 0 */
     int shifts;      /* itself and reads of the tensor that differ in offsets alone; 0: an earlier one counts it */
     double *spread;  /* [rank]: how far apart their offsets are */
+    double repeated; /* part of it in copies of unrolled loops that other copies read too */
     double *strides; /* [loop_count]: elements from one iteration to the next */
     double size;     /* bytes of the buffer */
     bool *clamped;   /* [rank]: lanes may be beyond the ends there, and read the last element instead */
@@ -45,6 +46,9 @@ typedef struct StageFacts {
     double operations;         /* of one scalar evaluation; a multiply-add counts 1 */
     double expensive;          /* of these: expensive ones (divisions, math functions) */
     double divisions;          /* of these: divisions of floating-point numbers */
+    double repeated;           /* of the operations: those that other copies of unrolled loops compute too */
+    double repeated_functions; /* of these: math functions */
+    double repeated_divisions; /* and divisions of floating-point numbers */
     int depth;                 /* of a reduction: operations in sequence from one term to the next */
     int lanes;                 /* lanes of a vector of the stage's type */
     int registers;             /* vector registers of the processor */

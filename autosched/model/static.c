@@ -86,7 +86,8 @@ static double port_slots(const StageFacts *stage, const Target *target) {
 
 static double divider_cycles(const StageFacts *stage, const Target *target, double vectors) {
     double bytes = fmin(fmax(lane_bytes(stage), DIVIDED_LEAST), target->vector_bytes);
-    return vectors * stage->divisions * stage->machine->divide_cost * bytes / DIVIDED_BYTES;
+    double divisions = fmax(stage->divisions - stage->repeated_divisions, 0);
+    return vectors * divisions * stage->machine->divide_cost * bytes / DIVIDED_BYTES;
 }
 
 /* The part of the runs where a guarded access of a reduction may be outside; other tiles have a copy without the guard.
@@ -135,7 +136,7 @@ static void block_reads(const StageFacts *stage, Block *block) {
         if (access->in_registers || count == 0)
             continue;
         bool still = block->serial >= 0 && access->strides[block->serial] == 0;
-        double loads = still ? count / stage->extents[block->serial] : count;
+        double loads = (still ? count / stage->extents[block->serial] : count) * (1 - access->repeated);
         block->loads += loads;
         block->gathered += access_gathered_lanes(stage, access) * loads / count;
         block->arithmetic += access_shuffles(stage, access) * loads / count;
@@ -232,8 +233,9 @@ static Block block_of(const StageFacts *stage, const Target *target) {
         block.chain = across * stage->machine->chain_latency;
         return block;
     }
-    double functions = stage->machine->function_cost * (stage->expensive - stage->divisions);
-    block.arithmetic = block.vectors * (stage->operations + functions);
+    double functions = stage->expensive - stage->divisions - stage->repeated_functions;
+    block.arithmetic = block.vectors * (fmax(stage->operations - stage->repeated, 0) +
+                                        stage->machine->function_cost * fmax(functions, 0));
     block.divider = divider_cycles(stage, target, block.vectors);
     block.clamps = clamp_tests(stage);
     block_reads(stage, &block);

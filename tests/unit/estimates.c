@@ -257,6 +257,23 @@ static double divided(Arena *arena, int lanes) {
     return estimate_of_text(arena, arena_printf(arena, format, lanes));
 }
 
+/* Functions that rows of a window share, in tiles of `rows` rows; step: rows from one window to the next. */
+static double window_of_copies(Arena *arena, int rows, int step) {
+    static const char *const format =
+        "def f(float(2050, 512) A) -> (Y) { t(y, x) = exp(A(y, x))\n"
+        "Y(y, x) = t(%d * y, x) + t(%d * y + 1, x) where y in 0:1024 }\n"
+        "schedule f on x86 { inline(t)\n yo, yi = split(Y.y, %d)\n xo, xv = split(Y.x, 16)\n"
+        "reorder(yo, xo, yi, xv)\n vectorize(xv)\n unroll(yi) }";
+    return estimate_of_text(arena, arena_printf(arena, format, step, step, rows));
+}
+
+static void test_copies(Arena *arena) {
+    double shared = window_of_copies(arena, 8, 1) / window_of_copies(arena, 1, 1);
+    ok(shared < 0.7, "copies of a window compute what they share once: %g of one row's time", shared);
+    double apart = window_of_copies(arena, 8, 2) / window_of_copies(arena, 1, 2);
+    ok(apart > 0.85, "windows that do not overlap share nothing: %g", apart);
+}
+
 static void test_stencils(Arena *arena) {
     double part = copy_in_pieces(arena, 33000) / copy_in_pieces(arena, 1024);
     ok(part > 0.95 && part < 1.05, "what a little more than the last cache is read for comes from memory: %g", part);
@@ -287,6 +304,7 @@ int main(void) {
     test_run_time_sizes(arena);
     test_predicates(arena);
     test_threads(arena);
+    test_copies(arena);
     test_stencils(arena);
     arena_free(arena);
     return done_testing();

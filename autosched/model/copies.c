@@ -1,0 +1,161 @@
+/* copies.c - what copies of an unrolled loop's body have in common. The next row of a window reads and computes most of
+ * what the row before did; the code generator reads and computes it once.
+ *
+ * Needs the accesses of the stage as linear forms. Keeps true: what is counted as repeated is the same in another copy,
+ * at the same place of memory or by the same operations on such places. Repeats along several loops count once.
+ */
+#include "autosched/model/copies.h"
+
+#include <string.h>
+
+enum { COMPARED_LIMIT = 64 }; /* reads or operations that are compared; of more nothing is counted */
+
+static bool makes_copies(const StageFacts *facts, int loop) {
+    return facts->loops[loop]->kind == LOOP_UNROLLED && facts->extents[loop] > 1;
+}
+
+static bool moves(const StageFacts *facts, const AccessFacts *access, int loop) {
+    for (int d = 0; d < access->rank; d++)
+        if (access->slopes[d * facts->loop_count + loop] != 0)
+            return true;
+    return false;
+}
+
+/* Iterations of the loop from the access `from` to where `to` is now; 0: none of the other copies is there. */
+static double steps_between(const StageFacts *facts, const AccessFacts *from, const AccessFacts *to, int loop) {
+    double steps = 0;
+    size_t size = sizeof *from->slopes * (size_t)(from->rank * facts->loop_count);
+    if (from->tensor != to->tensor || from->irregular || to->irregular || from->write || to->write ||
+        memcmp(from->slopes, to->slopes, size) != 0)
+        return 0;
+    for (int d = 0; d < from->rank; d++) {
+        double slope = from->slopes[d * facts->loop_count + loop], apart = to->offsets[d] - from->offsets[d];
+        if (slope == 0 && apart == 0)
+            continue;
+        if (slope == 0 || (steps != 0 && apart != steps * slope))
+            return 0;
+        steps = apart / slope;
+        if (steps < 1 || steps >= facts->extents[loop] || steps != (double)(int)steps)
+            return 0;
+    }
+    return steps;
+}
+
+/* The part of the copies' accesses that other copies of accesses make. */
+static double repeated_access(const StageFacts *facts, const AccessFacts *access) {
+    double new = 1;
+    for (int l = 0; l < facts->loop_count; l++)
+        for (int a = 0; a < facts->access_count && makes_copies(facts, l) && moves(facts, access, l); a++) {
+            double steps = steps_between(facts, access, &facts->accesses[a], l) / facts->extents[l];
+            new = steps > 0 && steps < new ? steps : new;
+        }
+    return 1 - new;
+}
+
+/* Whether two expressions differ in what they read alone. */
+static bool computes_alike(const Expr *a, const Expr *b) {
+    if (a->kind != b->kind || a->type != b->type || a->op != b->op || a->count != b->count)
+        return false;
+    if (a->kind == EXPR_READ)
+        return a->tensor == b->tensor;
+    if (a->kind != EXPR_OP && a->kind != EXPR_CAST)
+        return expr_equal(a, b);
+    for (int i = 0; i < a->count; i++)
+        if (!computes_alike(a->args[i], b->args[i]))
+            return false;
+    return true;
+}
+
+/* Its reads stand one after the other among those of the value. */
+typedef struct Operation {
+    const Expr *e;
+    int first, count;
+} Operation;
+
+typedef struct Value {
+    Arena *arena;
+    StageFacts *facts;
+    const ReadsSeen *seen;
+    LIST(const AccessFacts *) reads;
+    LIST(Operation) operations;
+} Value;
+
+static const AccessFacts *access_of(const ReadsSeen *seen, const Expr *read) {
+    for (int i = 0; i < seen->count; i++)
+        if (expr_equal(seen->reads[i], read))
+            return &seen->accesses[i];
+    return NULL;
+}
+
+static bool is_large(const Value *value) {
+    return value->reads.count > COMPARED_LIMIT || value->operations.count > COMPARED_LIMIT;
+}
+
+static void list_operations(Value *value, const Expr *e) {
+    if (is_large(value))
+        return;
+    if (e->kind == EXPR_READ) {
+        list_push(value->arena, &value->reads, access_of(value->seen, e));
+        return;
+    }
+    int at = value->operations.count, first = value->reads.count;
+    if (e->kind == EXPR_OP)
+        list_push(value->arena, &value->operations, ((Operation){.e = e, .first = first}));
+    for (int i = 0; i < e->count; i++)
+        list_operations(value, e->args[i]);
+    if (e->kind == EXPR_OP)
+        value->operations.items[at].count = value->reads.count - first;
+}
+
+/* Iterations of the loop from one operation to where it computes what the other does now; 0: there are none. */
+static double steps_to_operation(const Value *value, const Operation *from, const Operation *to, int loop) {
+    double steps = 0;
+    if (from == to || from->count != to->count)
+        return 0;
+    for (int i = 0; i < from->count; i++) {
+        const AccessFacts *here = value->reads.items[from->first + i], *there = value->reads.items[to->first + i];
+        if (here && here == there && !moves(value->facts, here, loop))
+            continue;
+        double of_read = here && there ? steps_between(value->facts, here, there, loop) : 0;
+        if (of_read == 0 || (steps != 0 && of_read != steps))
+            return 0;
+        steps = of_read;
+    }
+    return steps > 0 && computes_alike(from->e, to->e) ? steps : 0;
+}
+
+static double repeated_part(const Value *value, const Operation *one) {
+    const StageFacts *facts = value->facts;
+    double new = 1;
+    for (int l = 0; l < facts->loop_count; l++)
+        for (int i = 0; i < value->operations.count && makes_copies(facts, l); i++) {
+            double steps = steps_to_operation(value, one, &value->operations.items[i], l) / facts->extents[l];
+            new = steps > 0 && steps < new ? steps : new;
+        }
+    return 1 - new;
+}
+
+static void add_repeated(Value *value) {
+    for (int i = 0; i < value->operations.count && !is_large(value); i++) {
+        const Expr *e = value->operations.items[i].e;
+        double part = repeated_part(value, &value->operations.items[i]);
+        value->facts->repeated += part;
+        value->facts->repeated_functions += op_info[e->op].class == CLASS_MATH ? part : 0;
+        value->facts->repeated_divisions += e->op == OP_DIV && type_is_float(e->type) ? part : 0;
+    }
+}
+
+void count_copies(Arena *arena, StageFacts *facts, const ReadsSeen *seen) {
+    const Stage *stage = facts->stage->stage;
+    double any = 0;
+    if (seen->count > COMPARED_LIMIT)
+        return;
+    for (int a = 0; a < facts->access_count; a++)
+        if (facts->accesses[a].shifts != 1) /* there are others */
+            any += facts->accesses[a].repeated = repeated_access(facts, &facts->accesses[a]);
+    for (int c = 0; c < stage->component_count && any > 0; c++) {
+        Value value = {.arena = arena, .facts = facts, .seen = seen};
+        list_operations(&value, stage->components[c].value);
+        add_repeated(&value);
+    }
+}
