@@ -361,6 +361,7 @@ static void compile_tuple(Interpreter *interpreter, Code *code, int component) {
         tuple->initials[c] = compile(&initial, stage->components[c].initial);
         tuple->values[c] = compile(&value, stage->components[c].value);
         tuple->exact[c] = tuple->initials[c]->exact && tuple->values[c]->exact;
+        tuple->nan_unordered |= !tuple->ordered && type_is_float(stage->components[c].value->type);
     }
     code->initial_result = tuple->initials[component];
     code->value_result = tuple->values[component];
@@ -408,7 +409,7 @@ Code *code_of_stage(Interpreter *interpreter, const Stage *stage, Storage *stora
     if (stage->combine == COMBINE_DECLARED) {
         compile_tuple(interpreter, code, component);
         storage->code = code;
-        storage->exact = code->tuple->exact[component];
+        storage->exact = code->tuple->exact[component] && !code->tuple->nan_unordered;
         return code;
     }
     if (stage->combine != COMBINE_NONE)

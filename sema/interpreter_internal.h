@@ -94,8 +94,9 @@ typedef struct TupleCode {
     int count, component;
     Instruction **initials, **values; /* [count]: of the sections initial and value of the Code */
     Combination narrow, wide;         /* in the types of the components; the same with all floats in double */
-    bool *exact;                      /* [count]: every correct object has the same result */
+    bool *exact;                      /* [count]: every correct object has the same result, unless a term is NaN */
     bool ordered;                     /* the terms are combined in source order */
+    bool nan_unordered;               /* other orders than the source's may give other results where a term is NaN */
     struct Fold *fold;                /* of interpreter_tuple.c, from the first run on */
 } TupleCode;
 

@@ -6,6 +6,9 @@
  * differ by as much as these three results differ, plus a bound for the roundings of n steps that grows like the root
  * of n (as for sums), but never by more than the bounds of the two orders together. A component that only chooses among
  * exact values, as argmax does, is exact in every order.
+ *
+ * Comparisons do not order NaN, so that a combiner need not be associative where a term is NaN: such a result may have
+ * any value.
  */
 #include "sema/interpreter_internal.h"
 
@@ -29,6 +32,7 @@ typedef struct Fold {
                                  * is set */
     int64_t added;
     double *largest; /* [lane]: the largest absolute partial result of the component, in source order */
+    bool *has_nan;   /* [lane]: a term, or what the reduction begins with, is NaN; NULL if that makes no difference */
 } Fold;
 
 static Tuples tuples_new(const Fold *fold) {
@@ -43,6 +47,7 @@ static Fold *fold_new(Interpreter *interpreter, Code *code) {
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         *all[i] = tuples_new(fold);
     fold->largest = ARENA_ARRAY(interpreter->arena, double, STRIP);
+    fold->has_nan = code->tuple->nan_unordered ? ARENA_ARRAY(interpreter->arena, bool, STRIP) : NULL;
     return fold;
 }
 
@@ -87,6 +92,13 @@ static void note_largest(Fold *fold, int lane, int count) {
         fold->largest[l] = fmax(fold->largest[l], fabs(real ? lanes->real[l] : (double)lanes->integer[l]));
 }
 
+static void note_nan(Fold *fold, Tuples tuples, int from_lane, int lane, int count) {
+    const Stage *stage = fold->code->stage;
+    for (int c = 0; c < fold->tuple->count; c++)
+        for (int l = 0; l < count && type_is_float(stage->components[c].value->type); l++)
+            fold->has_nan[lane + l] |= isnan(tuples.components[c].real[from_lane + l]);
+}
+
 static void begin_fold(Fold *fold, int lane, int count) {
     copy_tuples(fold, fold->in_order, lane, fold->initial, lane, count);
     copy_tuples(fold, fold->in_double, lane, fold->initial, lane, count);
@@ -94,6 +106,10 @@ static void begin_fold(Fold *fold, int lane, int count) {
     for (int l = lane; l < lane + count; l++)
         fold->largest[l] = 0;
     note_largest(fold, lane, count);
+    if (fold->has_nan) {
+        memset(fold->has_nan + lane, false, sizeof *fold->has_nan * (size_t)count);
+        note_nan(fold, fold->initial, lane, lane, count);
+    }
 }
 
 /* Adds terms like a binary counter: two results of equally many terms are combined at once. */
@@ -112,6 +128,8 @@ static void add_pairwise(Fold *fold, int term_lane, int lane, int count) {
 static void add_terms(Fold *fold, int term_lane, int lane, int count) {
     const TupleCode *tuple = fold->tuple;
     combine(fold, &tuple->narrow, fold->in_order, fold->in_order, lane, fold->terms, term_lane, count);
+    if (fold->has_nan)
+        note_nan(fold, fold->terms, term_lane, lane, count);
     if (!fold->reassociates)
         return;
     note_largest(fold, lane, count);
@@ -166,13 +184,15 @@ static double bound_orders(const Fold *fold, int lane) {
 
 static void finish_fold(Fold *fold, int lane, int count) {
     const Lanes *from = &fold->in_order.components[fold->tuple->component];
+    double *error = fold->code->result.error;
     copy_lanes(&fold->code->result, lane, from, lane, count);
-    if (!fold->reassociates)
-        return;
-    finish_pairwise(fold, lane, count);
+    if (fold->reassociates)
+        finish_pairwise(fold, lane, count);
     for (int l = lane; l < lane + count; l++) {
-        double bound = bound_orders(fold, l);
-        fold->code->result.error[l] = isnan(bound) ? INFINITY : bound;
+        if (fold->reassociates)
+            error[l] = bound_orders(fold, l);
+        if (isnan(error[l]) || (fold->has_nan && fold->has_nan[l]))
+            error[l] = INFINITY;
     }
 }
 

@@ -8,6 +8,7 @@
 #include "tests/tap.h"
 #include "tests/unit/plain.h"
 #include "tests/unit/programs.h"
+#include "tests/unit/schedules.h"
 
 #include <stdlib.h>
 
@@ -335,6 +336,34 @@ static void test_products(Arena *arena) {
     ok(evaluated_matches(&e, (Value){.type = TYPE_FLOAT, .real = 0.5f * (3.0f * (-7.0f * 1.1f))}), "in each order");
 }
 
+/* best(), at() = the largest of five values and where it is; claims: those of the combiner. */
+static Evaluated place_of_largest(Arena *arena, const char *claims, const float *values) {
+    const char *text = arena_printf(arena,
+                                     "combiner largest(float v, int32 i; float w, int32 j) %s identity (-inf, -1) {\n"
+                                     "(v > w || v == w && i < j) ? (v, i) : (w, j) }\n"
+                                     "def f(float(5) X) -> (best, at) { best(), at() largest=! (X(r), r) }\n",
+                                     claims);
+    Program *program = program_of_text(arena, text, NULL, 0);
+    void *arguments[] = {(void *)values, NULL, NULL};
+    Interpreter *interpreter = interpreter_new(program, NULL, arguments, NULL, NULL);
+    Evaluated result = interpreter_element(interpreter, program->arguments[2].tensor, NULL);
+    interpreter_free(interpreter);
+    return result;
+}
+
+/* Comparisons do not order NaN: another order of the terms may find another place. */
+static void test_unordered(Arena *arena) {
+    const char *any_order = "associative commutative", *in_order = "";
+    Value second = {.type = TYPE_INT32, .integer = 1}, last = {.type = TYPE_INT32, .integer = 4};
+    Evaluated e = place_of_largest(arena, any_order, (float[]){1, 7, 3, 7, 2});
+    ok(evaluated_matches(&e, second) && !evaluated_matches(&e, last), "numbers have one place of the largest");
+    e = place_of_largest(arena, any_order, (float[]){1, 7, NAN, 3, 5});
+    is_int(e.value.integer, 4, "in source order, what was before NaN is lost");
+    ok(evaluated_matches(&e, second) && evaluated_matches(&e, last), "any order may be that of the object");
+    e = place_of_largest(arena, in_order, (float[]){1, 7, NAN, 3, 5});
+    ok(evaluated_matches(&e, last) && !evaluated_matches(&e, second), "but not where the combiner claims nothing");
+}
+
 /* A strict program's sums are right in source order alone, to the last bit. */
 static void test_strict(Arena *arena) {
     Program *program = program_matmul(arena, TYPE_FLOAT, 3, 5, 100);
@@ -358,6 +387,7 @@ int main(void) {
     test_large(arena);
     test_bounds(arena);
     test_products(arena);
+    test_unordered(arena);
     test_strict(arena);
     arena_free(arena);
     return done_testing();
