@@ -104,6 +104,9 @@ bool affine_coefficient(const Affine *affine, const Var *var, int64_t *coefficie
  * comparisons decided by intervals, selects on constants, min and max by intervals, neutral elements of floats that are
  * exact (x * 1, x + -0.0; never x * 0 or x + 0.0). Idempotent. */
 Expr *expr_simplify(Arena *arena, Expr *e);
+/* Whether a comparison of integers holds (1) or fails (0) for all values that its sides can take, in every lane; else
+ * -1, also for any other expression. */
+int expr_decided_by_ranges(const Expr *e);
 /* Decides a bool expression for all values of its variables: 1 always, 0 never, -1 not known. Also uses facts. */
 typedef struct Facts {
     int count;

@@ -385,10 +385,9 @@ static Expr *simplify_lanes(Arena *arena, Expr *e) {
     return is_whole(stride, 0) ? expr_broadcast(arena, base, e->lanes) : expr_ramp(arena, base, stride, e->lanes);
 }
 
-/* Comparisons of integers that hold, or fail, for all values and in every lane. */
-static Expr *decide_by_ranges(Arena *arena, Expr *e) {
-    if (op_info[e->op].class != CLASS_COMPARE || !type_is_integer(e->args[0]->type))
-        return e;
+int expr_decided_by_ranges(const Expr *e) {
+    if (e->kind != EXPR_OP || op_info[e->op].class != CLASS_COMPARE || !type_is_integer(e->args[0]->type))
+        return -1;
     Interval d = interval_add(expr_interval(e->args[0]), interval_negate(expr_interval(e->args[1])));
     bool below = d.has_high && d.high < 0, above = d.has_low && d.low > 0;
     bool not_above = d.has_high && d.high <= 0, not_below = d.has_low && d.low >= 0;
@@ -396,7 +395,12 @@ static Expr *decide_by_ranges(Arena *arena, Expr *e) {
                   (e->op == OP_GE && not_below) || (e->op == OP_NE && (below || above));
     bool never = (e->op == OP_LT && not_below) || (e->op == OP_LE && above) || (e->op == OP_GT && not_above) ||
                  (e->op == OP_GE && below) || (e->op == OP_EQ && (below || above));
-    return always || never ? expr_broadcast(arena, expr_bool(arena, always), e->lanes) : e;
+    return always ? 1 : never ? 0 : -1;
+}
+
+static Expr *decide_by_ranges(Arena *arena, Expr *e) {
+    int decided = expr_decided_by_ranges(e);
+    return decided >= 0 ? expr_broadcast(arena, expr_bool(arena, decided), e->lanes) : e;
 }
 
 static Expr *simplify_abs(Arena *arena, Expr *e) {

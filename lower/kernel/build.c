@@ -155,16 +155,6 @@ static bool is_about_others(const ExprList *conditions, int condition) {
     return false;
 }
 
-/* Whether a comparison fails for all values that its sides can take. */
-static bool never_holds(const Expr *e) {
-    if (e->kind != EXPR_OP || op_info[e->op].class != CLASS_COMPARE || e->args[0]->type != TYPE_INT64)
-        return false;
-    bool less = e->op == OP_LT || e->op == OP_LE, equal_too = e->op == OP_LE || e->op == OP_GE;
-    Interval low = expr_interval(e->args[!less]), high = expr_interval(e->args[less]);
-    return e->op != OP_EQ && e->op != OP_NE && low.has_low && high.has_high &&
-           (equal_too ? low.low > high.high : low.low >= high.high);
-}
-
 /* Whether one of the conditions fails wherever all others hold. They would prove anything, and reads that they seem to
  * keep inside would be outside where a later pass tests none of them. */
 static bool contradict(Build *b, const ExprList *conditions) {
@@ -173,8 +163,8 @@ static bool contradict(Build *b, const ExprList *conditions) {
     for (int i = 0; i < conditions->count; i++) {
         others[i] = others[conditions->count - 1];
         Facts facts = {conditions->count - 1, others};
-        if (is_about_others(conditions, i) ? expr_prove(b->arena, conditions->items[i], &facts) == 0
-                                           : never_holds(conditions->items[i]))
+        if ((is_about_others(conditions, i) ? expr_prove(b->arena, conditions->items[i], &facts)
+                                            : expr_decided_by_ranges(conditions->items[i])) == 0)
             return true;
         others[i] = conditions->items[i];
     }
