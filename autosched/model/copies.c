@@ -145,10 +145,17 @@ static void add_repeated(Value *value) {
     }
 }
 
+static bool any_copies(const StageFacts *facts) {
+    for (int l = 0; l < facts->loop_count; l++)
+        if (makes_copies(facts, l))
+            return true;
+    return false;
+}
+
 void count_copies(Arena *arena, StageFacts *facts, const ReadsSeen *seen) {
     const Stage *stage = facts->stage->stage;
     double any = 0;
-    if (seen->count > COMPARED_LIMIT)
+    if (seen->count > COMPARED_LIMIT || !any_copies(facts))
         return;
     for (int a = 0; a < facts->access_count; a++)
         if (facts->accesses[a].shifts != 1) /* there are others */
