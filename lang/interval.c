@@ -58,7 +58,7 @@ static Wide wide_multiply(Wide a, Wide b) {
     return a * b;
 }
 
-static Interval interval_multiply(Interval a, Interval b) {
+static Interval multiply_corners(Interval a, Interval b) {
     Wide corners[4] = {wide_multiply(wide_low(a), wide_low(b)), wide_multiply(wide_low(a), wide_high(b)),
                        wide_multiply(wide_high(a), wide_low(b)), wide_multiply(wide_high(a), wide_high(b))};
     Wide low = corners[0], high = corners[0];
@@ -69,10 +69,43 @@ static Interval interval_multiply(Interval a, Interval b) {
     return narrow(low, high);
 }
 
+/* Of what is never negative least times least is the least; no end times 0 is 0. */
+static Interval multiply_counts(Interval a, Interval b) {
+    Interval result = unbounded;
+    result.has_low = !__builtin_mul_overflow(a.low, b.low, &result.low);
+    if (a.has_high && b.has_high)
+        result.has_high = !__builtin_mul_overflow(a.high, b.high, &result.high);
+    else
+        result.has_high = (a.has_high && a.high == 0) || (b.has_high && b.high == 0);
+    return result;
+}
+
+static bool is_point(Interval a) {
+    return a.has_low && a.has_high && a.low == a.high;
+}
+
+static Interval interval_scale(Interval a, int64_t factor) {
+    Interval result = unbounded;
+    result.has_low = a.has_low && !__builtin_mul_overflow(a.low, factor, &result.low);
+    result.has_high = a.has_high && !__builtin_mul_overflow(a.high, factor, &result.high);
+    return result;
+}
+
+/* Almost all products are of a positive number or of what counts; only the others need wide numbers. */
+static Interval interval_multiply(Interval a, Interval b) {
+    if (is_point(a) && a.low > 0)
+        return interval_scale(b, a.low);
+    if (is_point(b) && b.low > 0)
+        return interval_scale(a, b.low);
+    bool counts = a.has_low && a.low >= 0 && b.has_low && b.low >= 0;
+    return counts ? multiply_counts(a, b) : multiply_corners(a, b);
+}
+
 static Interval interval_min(Interval a, Interval b) {
-    Wide low = wide_low(a) < wide_low(b) ? wide_low(a) : wide_low(b);
-    Wide high = wide_high(a) < wide_high(b) ? wide_high(a) : wide_high(b);
-    return narrow(low, high);
+    Interval result = {.has_low = a.has_low && b.has_low, .has_high = a.has_high || b.has_high};
+    result.low = a.low < b.low ? a.low : b.low;
+    result.high = !a.has_high || (b.has_high && b.high < a.high) ? b.high : a.high;
+    return result;
 }
 
 static Interval interval_max(Interval a, Interval b) {
@@ -80,8 +113,10 @@ static Interval interval_max(Interval a, Interval b) {
 }
 
 Interval interval_join(Interval a, Interval b) {
-    return narrow(wide_low(a) < wide_low(b) ? wide_low(a) : wide_low(b),
-                  wide_high(a) > wide_high(b) ? wide_high(a) : wide_high(b));
+    Interval result = {.has_low = a.has_low && b.has_low, .has_high = a.has_high && b.has_high};
+    result.low = a.low < b.low ? a.low : b.low;
+    result.high = a.high > b.high ? a.high : b.high;
+    return result;
 }
 
 static Interval interval_abs(Interval a) {
@@ -99,7 +134,21 @@ static Wide wide_divide(Wide a, Wide b) {
     return floor_div((int64_t)a, (int64_t)b);
 }
 
+/* By a number of at least 1. */
+static int64_t floor_quotient(int64_t a, int64_t b) {
+    return a / b - (a % b < 0);
+}
+
+static Interval divide_by_number(Interval a, int64_t divisor) {
+    Interval result = {.has_low = a.has_low, .has_high = a.has_high};
+    result.low = a.has_low ? floor_quotient(a.low, divisor) : 0;
+    result.high = a.has_high ? floor_quotient(a.high, divisor) : 0;
+    return result;
+}
+
 static Interval interval_divide(Interval a, Interval b) {
+    if (is_point(b) && b.low > 0)
+        return divide_by_number(a, b.low);
     if (b.has_high && b.high <= -1)
         return interval_divide(interval_negate(a), interval_negate(b));
     if (!b.has_low || b.low < 0) { /* the quotient is never larger than what is divided */
@@ -117,8 +166,8 @@ static Interval interval_modulo(Interval a, Interval b) {
         Interval size = interval_abs(b);
         return interval_join(size, interval_negate(size));
     }
-    if (b.has_high && b.low == b.high && b.low > 0 && a.has_low && a.has_high &&
-        floor_div(a.low, b.low) == floor_div(a.high, b.low))
+    if (is_point(b) && b.low > 0 && a.has_low && a.has_high &&
+        floor_quotient(a.low, b.low) == floor_quotient(a.high, b.low))
         return bounded(floor_mod(a.low, b.low), floor_mod(a.high, b.low));
     Interval result = {.has_low = true, .low = 0, .has_high = b.has_high, .high = b.high > 0 ? b.high - 1 : 0};
     if (a.has_low && a.low >= 0)
@@ -146,25 +195,35 @@ static bool is_closed(Interval range) {
 }
 
 /* Of two operands of which one at least is open, and only for sizes. */
-static bool is_sized(Known a, Known b) {
-    bool a_closed = is_closed(a.range), b_closed = is_closed(b.range);
-    return (a_closed || a.sized) && (b_closed || b.sized) && !(a_closed && b_closed);
+static bool is_sized(const Known *a, const Known *b) {
+    bool a_closed = is_closed(a->range), b_closed = is_closed(b->range);
+    return (a_closed || a->sized) && (b_closed || b->sized) && !(a_closed && b_closed);
 }
 
 static Known known_of(const Expr *e);
 
+/* Whether it is seen at once that an extent has no greatest value, as sizes have none: (n + 13) / 14. */
+static bool has_no_high(const Expr *extent) {
+    const Expr *e = extent;
+    while (e->kind == EXPR_OP && e->count == 2 && e->args[1]->kind == EXPR_INT &&
+           (e->op == OP_ADD || e->op == OP_SUB || (e->op == OP_DIV && e->args[1]->integer > 0)))
+        e = e->args[0];
+    return e->kind == EXPR_VAR && e->var->kind == VAR_SIZE;
+}
+
 /* Of an axis whose range is being looked for nothing is known. */
 static Known known_var(const Var *var) {
+    const Expr *extent = var->extent;
     if (var->kind == VAR_SCALAR)
         return (Known){interval_of_type(var->type), false};
-    if (var->kind != VAR_SIZE && !var->extent)
+    if (var->kind != VAR_SIZE && !extent)
         return (Known){unbounded, true};
     Known known = {{.has_low = true, .low = 0}, true};
-    if (var->kind != VAR_SIZE) {
-        Interval extent = expr_interval(var->extent);
-        known.range.has_high = extent.has_high;
-        known.range.high = extent.high > 1 ? extent.high - 1 : 0;
-    }
+    if (var->kind == VAR_SIZE || has_no_high(extent))
+        return known;
+    Interval times = extent->kind == EXPR_INT ? bounded(0, extent->integer) : expr_interval(extent);
+    known.range.has_high = times.has_high;
+    known.range.high = times.high > 1 ? times.high - 1 : 0;
     return known;
 }
 
@@ -202,14 +261,22 @@ static bool result_fits(Op op, Interval a, Interval b, Interval result, bool siz
     }
 }
 
+/* What the operator makes of what is known of its operands. Whether no value that it gives leaves the 64 bits. */
+static bool apply(Op op, const Known *a, const Known *b, Known *known) {
+    known->sized = is_sized(a, b);
+    known->range = interval_combine(op, a->range, b->range);
+    return result_fits(op, a->range, b->range, known->range, known->sized);
+}
+
 static Known known_operation(const Expr *e) {
     int first = e->op == OP_SELECT ? 1 : 0;
-    Known a = known_of(e->args[first]), b = e->count > 1 ? known_of(e->args[first + 1]) : a;
-    bool sized = is_sized(a, b);
-    Interval range = interval_combine(e->op, a.range, b.range);
+    Known a = known_of(e->args[first]), b = e->count > 1 ? known_of(e->args[first + 1]) : a, known;
+    bool fits = apply(e->op, &a, &b, &known);
     if (e->type != TYPE_INT64)
-        return (Known){range, false};
-    return result_fits(e->op, a.range, b.range, range, sized) ? (Known){range, sized} : (Known){unbounded, false};
+        known.sized = false;
+    else if (!fits)
+        known = (Known){unbounded, false};
+    return known;
 }
 
 /* What was reasoned without wrapping holds when no value leaves the type; otherwise the type's own range does. */
@@ -224,7 +291,7 @@ static Interval within_type(Interval interval, ElementType type) {
 
 static Known known_ramp(const Expr *e) {
     Known base = known_of(e->args[0]), stride = known_of(e->args[1]);
-    bool sized = is_sized(base, stride);
+    bool sized = is_sized(&base, &stride);
     Interval range = interval_add(base.range, interval_multiply(bounded(0, e->lanes - 1), stride.range));
     return is_closed(range) || sized ? (Known){range, sized} : (Known){unbounded, false};
 }
@@ -281,11 +348,11 @@ static bool is_exact(const Expr *e, Known *known) {
         return true;
     }
     Known a, b;
-    if (!is_exact(e->args[0], &a) || !is_exact(e->args[e->count - 1], &b))
+    if (!is_exact(e->args[0], &a) || (e->count > 1 && !is_exact(e->args[1], &b)))
         return false;
-    known->sized = is_sized(a, b);
-    known->range = interval_combine(e->op, a.range, b.range);
-    return result_fits(e->op, a.range, b.range, known->range, known->sized);
+    if (e->count == 1)
+        b = a;
+    return apply(e->op, &a, &b, known);
 }
 
 bool expr_is_exact(const Expr *e) {

@@ -1,5 +1,6 @@
 /* expr.c - makers, walking, substitution, printing, evaluation, and what simplification and proofs must achieve. */
 #include "lang/program.h"
+#include "lang/value.h"
 #include "tests/tap.h"
 
 #include "tests/unit/programs.h"
@@ -308,6 +309,64 @@ static void test_wrapping(Fixture *f) {
        "what wraps is affine modulo 2^64 alone");
 }
 
+/* --- ranges ------------------------------------------------------------------------------------------------------- */
+
+enum { NEAR_END = 2, FAR_END = 12, NO_END = 3 /* among the ends of ranges: there is none */ };
+
+static Interval range_of(int low, int high) {
+    return (Interval){low != NO_END, high != NO_END, low, high};
+}
+
+/* The least and greatest result for operands in two ranges, of which open ends are taken as `end`. */
+static void ends_of_results(Op op, Interval a, Interval b, int64_t end, int64_t *low, int64_t *high) {
+    *low = INT64_MAX;
+    *high = INT64_MIN;
+    for (int64_t x = a.has_low ? a.low : -end; x <= (a.has_high ? a.high : end); x++)
+        for (int64_t y = b.has_low ? b.low : -end; y <= (b.has_high ? b.high : end); y++) {
+            Value values[2] = {{.type = TYPE_INT64, .integer = x}, {.type = TYPE_INT64, .integer = y}};
+            int64_t result = value_apply(op, values).integer;
+            *low = result < *low ? result : *low;
+            *high = result > *high ? result : *high;
+        }
+}
+
+/* Whether the range is the least that holds all results: an end that moves with open ends is none. */
+static bool has_exact_ends(Op op, Interval a, Interval b) {
+    int64_t low, high, far_low, far_high;
+    ends_of_results(op, a, b, FAR_END, &low, &high);
+    ends_of_results(op, a, b, 2 * FAR_END, &far_low, &far_high);
+    Interval range = interval_combine(op, a, b);
+    return range.has_low == (low == far_low) && range.has_high == (high == far_high) &&
+           (!range.has_low || range.low == low) && (!range.has_high || range.high == high);
+}
+
+static bool is_divisor(Interval range) {
+    return range.has_low && range.low > 0;
+}
+
+/* Of all pairs of ranges with ends near 0 or without ends. */
+static int inexact_ranges(Op op) {
+    int count = 0;
+    for (int low = -NEAR_END; low <= NO_END; low++)
+        for (int high = -NEAR_END; high <= NO_END; high++)
+            for (int other_low = -NEAR_END; other_low <= NO_END; other_low++)
+                for (int other_high = -NEAR_END; other_high <= NO_END; other_high++) {
+                    Interval a = range_of(low, high), b = range_of(other_low, other_high);
+                    bool empty = (a.has_low && low > high) || (b.has_low && other_low > other_high);
+                    count += !empty && (op != OP_DIV || is_divisor(b)) && !has_exact_ends(op, a, b);
+                }
+    return count;
+}
+
+static void test_ranges(void) {
+    static const Op ops[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MIN, OP_MAX};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        is_int(inexact_ranges(ops[i]), 0, "the range of %s is exact, with open ends too", op_info[ops[i]].name);
+    Interval large = {true, true, INT64_MAX / 2, INT64_MAX}, two = {true, true, 2, 2}, product;
+    product = interval_combine(OP_MUL, large, two);
+    ok(product.has_low && product.low == INT64_MAX - 1 && !product.has_high, "an end beyond the 64 bits is not known");
+}
+
 /* --- proofs ------------------------------------------------------------------------------------------------------- */
 
 static void test_proofs(Fixture *f) {
@@ -423,6 +482,7 @@ int main(void) {
     test_affine(&fixture);
     test_exactness(&fixture);
     test_wrapping(&fixture);
+    test_ranges();
     test_proofs(&fixture);
     test_evaluation(&fixture);
     test_programs(&fixture);
