@@ -43,11 +43,19 @@ static void shrink_inequality(Sum *d) {
     }
 }
 
+/* Sides whose parts are still to be simplified are known to be exact. */
+static void add_side(Sum *d, int64_t coefficient, Expr *e, bool simplify_parts) {
+    if (simplify_parts)
+        sum_add_index(d, coefficient, e, true);
+    else
+        sum_add_expr(d, coefficient, e, false);
+}
+
 bool inequality_of(Sum *d, Arena *arena, Op op, Expr *a, Expr *b, bool simplify_parts) {
     bool swap = op == OP_GT || op == OP_GE;
     sum_init(d, arena);
-    sum_add_expr(d, 1, swap ? b : a, simplify_parts);
-    sum_add_expr(d, -1, swap ? a : b, simplify_parts);
+    add_side(d, 1, swap ? b : a, simplify_parts);
+    add_side(d, -1, swap ? a : b, simplify_parts);
     sum_add_constant(d, 1, op == OP_LE || op == OP_GE ? -1 : 0);
     sum_recombine(d);
     if (!d->overflow)
@@ -93,8 +101,8 @@ static Expr *simplify_inequality(Arena *arena, Expr *e, Expr *a, Expr *b) {
 
 bool equation_of(Sum *d, Arena *arena, Expr *a, Expr *b, bool simplify_parts) {
     sum_init(d, arena);
-    sum_add_expr(d, 1, a, simplify_parts);
-    sum_add_expr(d, -1, b, simplify_parts);
+    add_side(d, 1, a, simplify_parts);
+    add_side(d, -1, b, simplify_parts);
     sum_recombine(d);
     return !d->overflow;
 }
@@ -524,9 +532,12 @@ static Expr *simplify_arguments(Arena *arena, Expr *e) {
     return e->kind == EXPR_OP ? simplify_operator(arena, e) : e;
 }
 
+/* e is exact. */
 static Expr *simplify_sum(Arena *arena, Expr *e) {
     Sum sum;
-    sum_of(&sum, arena, e);
+    sum_init(&sum, arena);
+    sum_add_index(&sum, 1, e, true);
+    sum_recombine(&sum);
     return sum.overflow ? e : sum_expr(&sum);
 }
 
