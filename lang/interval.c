@@ -268,10 +268,49 @@ static bool apply(Op op, const Known *a, const Known *b, Known *known) {
     return result_fits(op, a->range, b->range, known->range, known->sized);
 }
 
-static Known known_operation(const Expr *e) {
+static bool is_applied_to_number(Op op, int64_t number) {
+    return op == OP_ADD || ((op == OP_MUL || op == OP_DIV) && number > 0);
+}
+
+/* The same for a sum with a number, or a product with or a quotient by a positive one, which most operators are. */
+static bool apply_number(Op op, const Known *a, int64_t number, Known *known) {
+    bool closed = is_closed(a->range);
+    known->sized = !closed && a->sized;
+    if (op == OP_DIV) {
+        known->range = divide_by_number(a->range, number);
+        return true;
+    }
+    known->range = op == OP_MUL ? interval_scale(a->range, number) : interval_add(a->range, bounded(number, number));
+    return is_closed(known->range) || known->sized;
+}
+
+/* The operand beside a number that apply_number takes; NULL: there is none. */
+static const Expr *operand_beside(const Expr *e, int64_t *number) {
+    int last = e->count - 1, n = last == 1 && e->args[0]->kind == EXPR_INT && e->op != OP_DIV ? 0 : last;
+    if (last != 1 || e->args[n]->kind != EXPR_INT || e->type != TYPE_INT64)
+        return NULL;
+    *number = e->args[n]->integer;
+    return is_applied_to_number(e->op, *number) ? e->args[1 - n] : NULL;
+}
+
+/* Of an int64 operator: false where its value may be any number. */
+static bool known_index(const Expr *e, Known *known) {
+    int64_t number;
+    const Expr *beside = operand_beside(e, &number);
+    Known a, b;
+    if (beside) {
+        a = known_of(beside);
+        return apply_number(e->op, &a, number, known);
+    }
     int first = e->op == OP_SELECT ? 1 : 0;
-    Known a = known_of(e->args[first]), b = e->count > 1 ? known_of(e->args[first + 1]) : a, known;
-    bool fits = apply(e->op, &a, &b, &known);
+    a = known_of(e->args[first]);
+    b = e->count > 1 ? known_of(e->args[first + 1]) : a;
+    return apply(e->op, &a, &b, known);
+}
+
+static Known known_operation(const Expr *e) {
+    Known known;
+    bool fits = known_index(e, &known);
     if (e->type != TYPE_INT64)
         known.sized = false;
     else if (!fits)
@@ -348,6 +387,10 @@ static bool is_exact(const Expr *e, Known *known) {
         return true;
     }
     Known a, b;
+    int64_t number;
+    const Expr *beside = operand_beside(e, &number);
+    if (beside)
+        return is_exact(beside, &a) && apply_number(e->op, &a, number, known);
     if (!is_exact(e->args[0], &a) || (e->count > 1 && !is_exact(e->args[1], &b)))
         return false;
     if (e->count == 1)
