@@ -125,32 +125,52 @@ static double step_of(const StageFacts *stage, const AccessFacts *access, int nu
     return stride;
 }
 
-/* The runs of the steps from one on, short strides first: all is taken as touched at about the same time. */
-static Runs runs_inside(const StageFacts *stage, const AccessFacts *access, int from) {
+typedef struct Step {
+    double stride, extent;
+} Step;
+
+/* Steps of an access, short ones first; of equal ones, outer loops first. */
+typedef struct Steps {
+    Step *items;
+    int count;
+} Steps;
+
+/* Adds a step that is outside of all those that are there. */
+static void steps_add(Steps *steps, Step step) {
+    int at = steps->count;
+    if (!(step.stride > 0) || !(step.extent > 1))
+        return;
+    for (steps->count++; at > 0 && steps->items[at - 1].stride >= step.stride; at--)
+        steps->items[at] = steps->items[at - 1];
+    steps->items[at] = step;
+}
+
+static void steps_add_number(Steps *steps, const StageFacts *stage, const AccessFacts *access, int number) {
+    Step step;
+    step.stride = step_of(stage, access, number, &step.extent);
+    steps_add(steps, step);
+}
+
+/* The runs of the steps: all is taken as touched at about the same time. */
+static Runs runs_of(const Steps *steps) {
     Runs runs = {1, 1, 0, 1};
-    int count = stage->loop_count + (access->shifts > 1 ? access->rank : 0);
-    double extent;
-    for (double last = 0, next = 0; next < HUGE_VAL; last = next) {
-        next = HUGE_VAL;
-        for (int s = from; s < count; s++) {
-            double stride = step_of(stage, access, s, &extent);
-            if (stride > last && extent > 1)
-                next = fmin(next, stride);
-        }
-        for (int s = from; s < count && next < HUGE_VAL; s++)
-            if (step_of(stage, access, s, &extent) == next && extent > 1)
-                runs_add(&runs, next, extent);
-    }
+    for (int s = 0; s < steps->count; s++)
+        runs_add(&runs, steps->items[s].stride, steps->items[s].extent);
     return runs;
 }
 
 /* Bytes touched in sequence before another part of the buffer: the hardware prefetches these. It follows a few runs
  * side by side as well as one. */
 static double sequential_bytes(const StageFacts *stage, const AccessFacts *access, double near) {
-    int from = stage->loop_count;
-    Runs runs = runs_inside(stage, access, from);
+    int from = stage->loop_count, last = from + (access->shifts > 1 ? access->rank : 0) - 1;
+    Step items[last + 2];
+    Steps steps = {.items = items};
+    for (int s = last; s >= from; s--)
+        steps_add_number(&steps, stage, access, s);
+    Runs runs = runs_of(&steps);
     for (int l = from - 1; l >= 0 && access_footprint(stage, access, l) <= near; l--) {
-        Runs more = runs_inside(stage, access, l);
+        steps_add_number(&steps, stage, access, l);
+        Runs more = runs_of(&steps);
         if (more.count > stage->machine->streams)
             continue;
         runs = more;

@@ -67,17 +67,25 @@ static double ordered_stride(const AccessFacts *access, const ElementOrder *orde
     return stride;
 }
 
-static void access_strides(const StageFacts *facts, AccessFacts *access, const NestStage *producer,
-                           const ElementOrder *order) {
+/* A buffer that lives inside a loop is the same place in each of its iterations. */
+static void stay_in_buffer(const StageFacts *facts, AccessFacts *access, const NestStage *producer) {
+    for (int l = 0; l < facts->loop_count; l++)
+        if (encloses(facts->loops[l], producer))
+            for (int d = 0; d < access->rank; d++)
+                access->slopes[d * facts->loop_count + l] = 0;
+}
+
+static void access_strides(const StageFacts *facts, AccessFacts *access, const ElementOrder *order) {
     double step = 1;
     access->size = access->bytes;
     for (int d = access->rank - 1; d >= 0; d--) {
-        for (int l = 0; l < facts->loop_count; l++) {
-            double *slope = &access->slopes[d * facts->loop_count + l];
-            if (producer && encloses(facts->loops[l], producer))
-                *slope = 0;
-            access->strides[l] += *slope * (order ? ordered_stride(access, order, d, fabs(*slope)) : step);
-        }
+        const double *slopes = access->slopes + d * facts->loop_count;
+        int *movers = access->movers + d * facts->loop_count;
+        for (int l = 0; l < facts->loop_count; l++)
+            if (slopes[l] != 0) {
+                movers[access->mover_count[d]++] = l;
+                access->strides[l] += slopes[l] * (order ? ordered_stride(access, order, d, fabs(slopes[l])) : step);
+            }
         step *= access->dims[d];
         access->size *= access->dims[d];
     }
@@ -93,6 +101,23 @@ static bool is_clamped(const LinearForms *forms, const Expr *index, const double
     return false;
 }
 
+/* All arrays of an access, in two pieces of memory. */
+static void access_arrays(Arena *arena, AccessFacts *access, int loops) {
+    int rank = access->rank;
+    double *numbers = ARENA_ARRAY(arena, double, 3 * rank + rank * loops + 2 * loops + 1);
+    int *counts = arena_alloc(arena, sizeof(int) * (size_t)(rank * loops + rank) + 2 * sizeof(bool) * (size_t)rank);
+    access->dims = numbers;
+    access->offsets = access->dims + rank;
+    access->spread = access->offsets + rank;
+    access->slopes = access->spread + rank;
+    access->strides = access->slopes + rank * loops;
+    access->reached = access->strides + loops;
+    access->movers = counts;
+    access->mover_count = counts + rank * loops;
+    access->tested = (bool *)(access->mover_count + rank);
+    access->clamped = access->tested + rank;
+}
+
 static void access_make(LinearForms *forms, StageFacts *facts, AccessFacts *access, const Tensor *tensor,
                         Expr *const *index) {
     const NestStage *producer = nest_producer(forms->nest, tensor);
@@ -104,15 +129,8 @@ static void access_make(LinearForms *forms, StageFacts *facts, AccessFacts *acce
     access->bytes = element_info[tensor->type].bytes;
     access->in_registers = buffer->scope == SCOPE_REGISTER;
     access->temporary = producer && buffer->role == ROLE_TEMPORARY && buffer->scope == SCOPE_GLOBAL;
-    access->dims = ARENA_ARRAY(forms->arena, double, access->rank);
-    access->slopes = ARENA_ARRAY(forms->arena, double, access->rank *loops);
-    access->offsets = ARENA_ARRAY(forms->arena, double, access->rank + 1);
-    access->spread = ARENA_ARRAY(forms->arena, double, access->rank + 1);
     access->shifts = 1;
-    access->strides = ARENA_ARRAY(forms->arena, double, loops);
-    access->tested = ARENA_ARRAY(forms->arena, bool, access->rank + 1);
-    access->clamped = ARENA_ARRAY(forms->arena, bool, access->rank + 1);
-    access->reached = ARENA_ARRAY(forms->arena, double, loops + 1);
+    access_arrays(forms->arena, access, loops);
     forms->irregular = false;
     for (int d = 0; d < access->rank; d++) {
         access->dims[d] = linear_constant(buffer->dims[d], forms->typical);
@@ -122,7 +140,9 @@ static void access_make(LinearForms *forms, StageFacts *facts, AccessFacts *acce
         access->clamped[d] = is_clamped(forms, index[d], form);
     }
     access->irregular = forms->irregular;
-    access_strides(facts, access, producer, buffer->order);
+    if (producer)
+        stay_in_buffer(facts, access, producer);
+    access_strides(facts, access, buffer->order);
 }
 
 typedef struct Walk {
@@ -598,9 +618,12 @@ Profile *profile_nest(Arena *arena, const Nest *nest) {
 enum { GAPS_LIMIT = 8 }; /* places further apart: what lies between is not touched */
 
 double access_reach(const StageFacts *stage, const AccessFacts *access, int dimension, int depth) {
+    const double *slopes = access->slopes + dimension * stage->loop_count;
+    const int *movers = access->movers + dimension * stage->loop_count;
     double reach = 1;
-    for (int l = depth; l < stage->loop_count; l++)
-        reach += fabs(access->slopes[dimension * stage->loop_count + l]) * (stage->extents[l] - 1);
+    for (int m = 0; m < access->mover_count[dimension]; m++)
+        if (movers[m] >= depth)
+            reach += fabs(slopes[movers[m]]) * (stage->extents[movers[m]] - 1);
     return reach;
 }
 
@@ -613,20 +636,24 @@ static double elements_reached(const AccessFacts *access, const double *reach, c
     return elements;
 }
 
-/* Footprints from `first` on, at their depths in `bytes`. */
+/* Footprints from `first` on, at their depths in `bytes`: the same before a loop that moves no index. */
 static void footprints(const StageFacts *stage, const AccessFacts *access, int first, double *bytes) {
+    int loops = stage->loop_count;
     double reach[access->rank + 1], places[access->rank + 1];
     for (int d = 0; d < access->rank; d++)
         reach[d] = places[d] = 1;
-    for (int l = stage->loop_count; l >= first; l--) {
-        for (int d = 0; d < access->rank && l < stage->loop_count; d++) {
-            double slope = fabs(access->slopes[d * stage->loop_count + l]);
+    bytes[loops] = elements_reached(access, reach, places) * access->bytes;
+    for (int l = loops - 1; l >= first; l--) {
+        bool moves = false;
+        for (int d = 0; d < access->rank; d++) {
+            double slope = fabs(access->slopes[d * loops + l]);
             if (slope == 0)
                 continue;
             reach[d] += slope * (stage->extents[l] - 1);
             places[d] *= stage->extents[l];
+            moves = true;
         }
-        bytes[l] = elements_reached(access, reach, places) * access->bytes;
+        bytes[l] = moves ? elements_reached(access, reach, places) * access->bytes : bytes[l + 1];
     }
 }
 

@@ -20,6 +20,8 @@ typedef struct AccessFacts {
     double *dims;    /* [rank] of the buffer */
     double *slopes;  /* [rank * loop_count]: of each index by each loop */
     double *offsets; /* [rank]: of each index where all loops are 0 */
+    int *movers;     /* [rank * loop_count]: the loops whose slope is not 0, by index, outermost first */
+    int *mover_count; /* [rank] */
     int shifts;      /* itself and reads of the tensor that differ in offsets alone; 0: an earlier one counts it */
     double *spread;  /* [rank]: how far apart their offsets are */
     double repeated; /* part of it in copies of unrolled loops that other copies read too */
