@@ -113,18 +113,27 @@ static Block *block_with_room(Arena *arena, size_t bytes) {
     return arena->current = block;
 }
 
-void *arena_alloc(Arena *arena, size_t bytes) {
-    if (bytes > SIZE_MAX / 4)
-        out_of_memory();
-    size_t whole = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-    Block *block = arena->current;
-    if (block->zeroed - block->used < whole + GAP)
-        block = block_with_room(arena, whole + GAP);
+static void *hand_out(Arena *arena, Block *block, size_t bytes, size_t whole) {
     void *result = block->bytes + block->used;
     block->used += whole + GAP;
     arena->handed_out += whole;
     allow_memory(result, bytes);
     return result;
+}
+
+/* Apart from the rest, which saves no registers without it. */
+__attribute__((noinline)) static void *alloc_in_more(Arena *arena, size_t bytes, size_t whole) {
+    if (bytes > SIZE_MAX / 4)
+        out_of_memory();
+    return hand_out(arena, block_with_room(arena, whole + GAP), bytes, whole);
+}
+
+void *arena_alloc(Arena *arena, size_t bytes) {
+    size_t whole = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    Block *block = arena->current;
+    if (bytes > SIZE_MAX / 4 || block->zeroed - block->used < whole + GAP)
+        return alloc_in_more(arena, bytes, whole);
+    return hand_out(arena, block, bytes, whole);
 }
 
 char *arena_strndup(Arena *arena, const char *text, size_t length) {

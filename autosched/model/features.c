@@ -61,7 +61,7 @@ bool feature_is_estimate(int feature) {
 }
 
 static float log_of(double value) {
-    return (float)log2(1 + fmax(value, 0));
+    return value > 0 ? (float)log2(1 + value) : 0;
 }
 
 /* The logarithm of seconds, from a part of a nanosecond up. */

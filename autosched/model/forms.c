@@ -17,8 +17,8 @@ static double size_of(const LinearForms *forms, const Var *size) {
     return size->most ? fmin(forms->typical, ceil((double)size->most / 2)) : forms->typical;
 }
 
+/* form is clear. */
 static void form_of_var(LinearForms *forms, const Var *var, double *form) {
-    linear_clear(forms, form);
     if (var->kind == VAR_SIZE) {
         form[forms->count] = size_of(forms, var);
         return;
@@ -109,7 +109,19 @@ static void form_limit(const LinearForms *forms, Op op, double *form, const doub
         memcpy(form, limit, sizeof *form * (size_t)(forms->count + 1));
 }
 
+/* A number times a form, which most operators of an index are. */
+static void form_of_multiple(LinearForms *forms, const Expr *e, double *form) {
+    double factor = (double)e->args[0]->integer;
+    linear_form(forms, e->args[1], form);
+    for (int l = 0; l <= forms->count; l++)
+        form[l] *= factor;
+}
+
 static void form_of_operation(LinearForms *forms, const Expr *e, double *form) {
+    if (e->op == OP_MUL && e->args[0]->kind == EXPR_INT) {
+        form_of_multiple(forms, e, form);
+        return;
+    }
     double other[forms->count + 1];
     int first = e->op == OP_SELECT ? 1 : 0;
     linear_form(forms, e->args[first], form);

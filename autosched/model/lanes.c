@@ -55,7 +55,7 @@ static double copied_columns(const StageFacts *stage, const AccessFacts *access)
     double columns = 0;
     for (int l = 0; l < stage->loop_count; l++)
         if (stage->loops[l]->kind == LOOP_UNROLLED && access->strides[l] == 1)
-            columns = fmax(columns, stage->extents[l]);
+            columns = larger(columns, stage->extents[l]);
     return stage->operations + stage->expensive > 0 || access->write ? 0 : columns;
 }
 
@@ -118,7 +118,7 @@ static double column_count(const StageFacts *stage, const AccessFacts *access, d
     for (int l = 0; l < stage->loop_count; l++)
         if (goes_between(stage, access, l, stride))
             columns *= stage->extents[l];
-    return fmin(columns, stride);
+    return smaller(columns, stride);
 }
 
 /* Registers that one run of the block loads or stores. */
@@ -144,7 +144,7 @@ static bool are_held(const StageFacts *stage, int lanes) {
     for (int a = 1; a < stage->access_count; a++)
         if (stage->accesses[a].shifts > 0 && is_whole_stride(&stage->accesses[a], lanes, INTERLEAVED_STRIDE)) {
             held += column_vectors(stage, &stage->accesses[a], lanes);
-            widest = fmax(widest, fabs(stage->accesses[a].strides[lanes]));
+            widest = larger(widest, fabs(stage->accesses[a].strides[lanes]));
         }
     held += widest > SHUFFLED_STRIDE ? widest / 2 + SHUFFLE_INDICES : 0;
     return !steps || held <= stage->registers;

@@ -12,10 +12,10 @@ enum { LONG_SUM = 8 }; /* terms */
 static double line_times(const StageFacts *stage, const AccessFacts *access, int depth) {
     double times = 1, unit = access->bytes, line = stage->machine->line_bytes;
     for (int d = access->rank - 1; d >= 0; d--) {
-        double reach = fmin(access_reach(stage, access, d, depth), access->dims[d]), room = unit * access->dims[d];
+        double reach = smaller(access_reach(stage, access, d, depth), access->dims[d]), room = unit * access->dims[d];
         if (d == 0 || room >= line)
             return unit * reach < line && room > unit * reach ? times * line / (unit * reach) : times;
-        times *= access->dims[d] / fmax(reach, 1);
+        times *= access->dims[d] / larger(reach, 1);
         unit = room;
     }
     return times;
@@ -33,7 +33,7 @@ static double common_power(double distance, double line, double period) {
     int64_t whole = (int64_t)distance;
     if ((double)whole != distance)
         return line;
-    return whole == 0 ? period : fmin(fmax((double)(whole & -whole), line), period);
+    return whole == 0 ? period : smaller(larger((double)(whole & -whole), line), period);
 }
 
 /* The cache space that the body of the first `depth` loops needs. Rows at a distance divisible by a large power of two
@@ -44,11 +44,13 @@ static double occupied_bytes(const StageFacts *stage, const AccessFacts *access,
     if (access->in_registers || access->rank < 2)
         return bytes;
     for (int d = access->rank - 1; d >= 0; d--) {
-        double reach = fmin(access_reach(stage, access, d, depth), access->dims[d]);
-        if (rows == 1 && run == fmax(distance / access->bytes, 1))
+        double reach = smaller(access_reach(stage, access, d, depth), access->dims[d]);
+        if (rows == 1 && run == larger(distance / access->bytes, 1))
             run *= reach; /* still contiguous */
-        else if (reach > 1)
-            bytes = fmax(bytes, (rows *= reach) * (distance < line ? distance : common_power(distance, line, period)));
+        else if (reach > 1) {
+            rows *= reach;
+            bytes = larger(bytes, rows * (distance < line ? distance : common_power(distance, line, period)));
+        }
         distance *= access->dims[d];
     }
     return bytes;
@@ -58,10 +60,10 @@ static double occupied_bytes(const StageFacts *stage, const AccessFacts *access,
 static double shifted_times(const StageFacts *stage, const AccessFacts *access, int depth) {
     double times = 1;
     for (int d = 0; d < access->rank && access->shifts > 1; d++) {
-        double reach = fmin(access_reach(stage, access, d, depth), access->dims[d]);
-        times *= fmin(reach + access->spread[d], access->dims[d]) / fmax(reach, 1);
+        double reach = smaller(access_reach(stage, access, d, depth), access->dims[d]);
+        times *= smaller(reach + access->spread[d], access->dims[d]) / larger(reach, 1);
     }
-    return fmin(times, access->shifts);
+    return smaller(times, access->shifts);
 }
 
 static double sum_of_bytes(const StageFacts *stage, int depth) {
@@ -89,7 +91,7 @@ double page_cycles(const StageFacts *stage, int serial) {
     for (int a = 0; a < stage->access_count; a++) {
         double distance = fabs(stage->accesses[a].strides[serial]) * stage->accesses[a].bytes;
         if (!stage->accesses[a].in_registers && distance > page / 4 && distance * extent > machine->near_pages * page)
-            cycles += machine->page_cost * fmin(distance / page, 1);
+            cycles += machine->page_cost * smaller(distance / page, 1);
     }
     return cycles;
 }
@@ -185,7 +187,7 @@ static double sequential_bytes(const StageFacts *stage, const AccessFacts *acces
 /* The part of a loop body's fetches that miss in its next run, because the body exceeds the cache. The last cache is
  * not strictly LRU: some of a body that barely exceeds it stays. */
 static double missing_part(const Machine *machine, double body, double cache, int level) {
-    return level == LAST_CACHE ? fmin(fmax(machine->excess_missing * (body - cache) / body, 0), 1) : 1;
+    return level == LAST_CACHE ? smaller(larger(machine->excess_missing * (body - cache) / body, 0), 1) : 1;
 }
 
 int common_loops(const StageFacts *a, const StageFacts *b) {
@@ -246,7 +248,7 @@ static double moved_bytes(const Profile *profile, const StageFacts *stage, int d
         if (moved == 0)
             continue;
         double started = machine->run_start[level] / sequential_bytes(stage, access, machine->run_near[level]);
-        bytes += moved * (1 + fmin(started, machine->most_started[access->write]));
+        bytes += moved * (1 + smaller(started, machine->most_started[access->write]));
     }
     return bytes;
 }
@@ -293,7 +295,7 @@ static double reached_places(const StageFacts *stage, const AccessFacts *access,
             *unit = fabs(access->strides[l]) * access->bytes;
         }
     }
-    return step == 0 ? 1 : fmin(1 + reach / step, places);
+    return step == 0 ? 1 : smaller(1 + reach / step, places);
 }
 
 /* Successive runs of the block that find an access on the same cache line. */
@@ -320,8 +322,8 @@ typedef struct Sets {
 static void sets_add(Sets *sets, double places, double distance, const Machine *machine, double *most) {
     double apart = machine->set_bytes / common_power(distance, machine->line_bytes, machine->set_bytes);
     sets->lines *= places;
-    sets->count *= fmin(places, apart);
-    *most = fmax(*most, apart);
+    sets->count *= smaller(places, apart);
+    *most = larger(*most, apart);
 }
 
 /* Of a run of the block, or, with a serial loop, of all its runs in that loop. */
@@ -335,7 +337,7 @@ static Sets sets_of_block(const StageFacts *stage, const AccessFacts *access, in
     }
     if (serial >= 0)
         sets_add(&sets, stage->extents[serial], fabs(access->strides[serial]) * access->bytes, stage->machine, &most);
-    sets.count = fmin(sets.count, most);
+    sets.count = smaller(sets.count, most);
     return sets;
 }
 

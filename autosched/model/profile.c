@@ -58,7 +58,7 @@ static double ordered_stride(const AccessFacts *access, const ElementOrder *orde
     double elements = 1, stride = 0, reach = 0;
     for (int i = order->count - 1; i >= 0; i--) {
         const OrderPart *part = &order->parts[i];
-        if (part->dimension == d && part->divisor <= fmax(slope, 1) && part->divisor > reach) {
+        if (part->dimension == d && part->divisor <= larger(slope, 1) && part->divisor > reach) {
             reach = (double)part->divisor;
             stride = elements / reach;
         }
@@ -632,7 +632,7 @@ double access_reach(const StageFacts *stage, const AccessFacts *access, int dime
 static double elements_reached(const AccessFacts *access, const double *reach, const double *places) {
     double elements = 1;
     for (int d = 0; d < access->rank; d++)
-        elements *= fmin(reach[d] > GAPS_LIMIT * places[d] ? places[d] : reach[d], access->dims[d]);
+        elements *= smaller(reach[d] > GAPS_LIMIT * places[d] ? places[d] : reach[d], access->dims[d]);
     return elements;
 }
 

@@ -12,6 +12,15 @@
 
 enum { TYPICAL_SIZE = 256 };
 
+/* Of two numbers, as fmin and fmax, but without a call: models ask for thousands. */
+static inline double smaller(double a, double b) {
+    return a < b ? a : b;
+}
+
+static inline double larger(double a, double b) {
+    return a > b ? a : b;
+}
+
 typedef struct AccessFacts {
     const Tensor *tensor;
     bool write, in_registers, guarded, irregular;

@@ -195,10 +195,10 @@ static void block_spills(const StageFacts *stage, const Target *target, Block *b
 /* The cycles of what runs in parallel, with `more` instructions added. */
 static double busy_cycles(const Block *block, double more) {
     const Machine *machine = block->machine;
-    double cycles = fmax(block->arithmetic / machine->arithmetic_ports, block->loads / machine->load_ports);
-    cycles = fmax(cycles, block->stores / machine->store_ports) * block->slots;
-    cycles = fmax(cycles, (block->arithmetic + block->loads + block->stores + more) / machine->issue_width);
-    return fmax(cycles, fmax(block->chain, block->divider));
+    double cycles = larger(block->arithmetic / machine->arithmetic_ports, block->loads / machine->load_ports);
+    cycles = larger(cycles, block->stores / machine->store_ports) * block->slots;
+    cycles = larger(cycles, (block->arithmetic + block->loads + block->stores + more) / machine->issue_width);
+    return larger(cycles, larger(block->chain, block->divider));
 }
 
 static double block_cycles(const Block *block) {
@@ -276,8 +276,8 @@ static StageFacts busiest_thread(const StageFacts *stage, const Target *target, 
         *forks *= extents[l];
     for (int l = last - 1; l >= first; l--) {
         double whole = extents[l];
-        extents[l] = fmin(whole, fmax(piece, 1));
-        piece /= fmax(whole, 1);
+        extents[l] = smaller(whole, larger(piece, 1));
+        piece /= larger(whole, 1);
     }
     return thread;
 }
@@ -304,7 +304,7 @@ static double shared_edges(const StageFacts *thread, double part) {
     if (part >= 1 || written->in_registers || written->irregular)
         return 0;
     for (int d = written->rank - 1; d >= 0; d--) {
-        double reach = fmin(access_reach(thread, written, d, 0), written->dims[d]);
+        double reach = smaller(access_reach(thread, written, d, 0), written->dims[d]);
         all *= reach;
         piece *= whole ? reach : 1;
         whole &= reach >= written->dims[d];
@@ -358,7 +358,8 @@ static uint64_t rotated(uint64_t lines, int64_t by, int count) {
     return by ? (lines << by | lines >> (count - by)) & UINT64_MAX >> (64 - count) : lines;
 }
 
-/* Adds to a set of lines the same lines `times` - 1 further steps on; a step may be many bytes, or less than a line. */
+/* Adds to a set of lines the same lines `times` - 1 further steps on; a step may be many bytes, or less than a line.
+ * Steps that lead around all lines begin again. */
 static uint64_t repeated(uint64_t lines, double bytes, double times, const Machine *machine) {
     int64_t step = (int64_t)bytes;
     int count = alias_lines(machine);
@@ -368,8 +369,10 @@ static uint64_t repeated(uint64_t lines, double bytes, double times, const Machi
         times = ceil(times * fabs(bytes) / machine->line_bytes);
         step = machine->line_bytes;
     }
-    uint64_t all = 0;
-    for (int i = 0; i < fmin(times, count); i++)
+    uint64_t all = lines;
+    int64_t round = (int64_t)machine->line_bytes * count;
+    times = smaller(times, count);
+    for (int i = 1; i < times && i * step % round != 0; i++)
         all |= rotated(lines, floor_div(i * step, machine->line_bytes), count);
     return all;
 }
@@ -471,7 +474,7 @@ static void add_stage(const Profile *profile, const StageFacts *whole, const Tar
     double forks, part, busiest = 0, sum = 0, seconds[4], extents[whole->loop_count + 1];
     StageFacts thread = busiest_thread(whole, target, extents, &part, &forks), *stage = &thread;
     Block block = block_of(stage, target);
-    double held = fmax(held_part(whole, stage, false), held_part(whole, stage, true));
+    double held = larger(held_part(whole, stage, false), held_part(whole, stage, true));
     double cycles = block.runs * stage->kept * held * (block_cycles(&block) + conflict_cycles(stage, block.serial));
     cycles += foreign_lines(profile, stage, target) * machine->foreign_cost;
     cycles += entries(stage) * machine->entry_cost + shared_edges(stage, part) * machine->edge_cost +
@@ -484,11 +487,11 @@ static void add_stage(const Profile *profile, const StageFacts *whole, const Tar
         bool shared = level == LAST_CACHE; /* shared by all threads, as is the memory behind it */
         double bytes = traffic_bytes(profile, shared ? whole : stage, shared ? all.serial : block.serial, cache, level);
         seconds[level + 1] = bytes / machine->bytes_per_cycle[level] / machine->clock_rate;
-        seconds[level + 1] *= shared ? fmax(part, machine->memory_part) : 1;
+        seconds[level + 1] *= shared ? larger(part, machine->memory_part) : 1;
         estimate->level[level] += seconds[level + 1];
     }
     for (int i = 0; i < 4; i++) {
-        busiest = fmax(busiest, seconds[i]);
+        busiest = larger(busiest, seconds[i]);
         sum += seconds[i];
     }
     bool own = !stage->stage->parent || stage->stage->parent->scan; /* it has loops of its own */
@@ -500,9 +503,9 @@ static void add_stage(const Profile *profile, const StageFacts *whole, const Tar
     estimate->seconds += busiest + machine->overlap_lost * (sum - busiest) + overhead;
     if (whole != &profile->stages[profile->heaviest])
         return;
-    estimate->balance = 1 / fmax(part * thread_count(target), 1e-3);
+    estimate->balance = 1 / larger(part * thread_count(target), 1e-3);
     estimate->accumulators = block.accumulators;
-    estimate->loads = block.loads / fmax(block.arithmetic, 1);
+    estimate->loads = block.loads / larger(block.arithmetic, 1);
 }
 
 Estimate static_estimate(const Profile *profile, const Target *target) {
