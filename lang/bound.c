@@ -32,10 +32,12 @@ static void add_end(bool *known, int64_t *sum, bool has_end, int64_t end, int64_
              !__builtin_add_overflow(*sum, product, sum);
 }
 
-/* What is at least 0 need not be looked at for its lower end. */
-static Interval atom_ends(const Expr *atom, bool high) {
+/* One end of an atom, where that alone is asked for: most atoms show at once that they count from 0, or have no end. */
+static Interval atom_end(const Expr *atom, bool high) {
     bool counts = atom->kind == EXPR_VAR && (atom->var->kind == VAR_SIZE || atom->var->extent);
-    return counts && !high ? (Interval){.has_low = true} : expr_interval(atom);
+    if (!high && counts)
+        return (Interval){.has_low = true};
+    return high && expr_has_no_high(atom) ? (Interval){.has_low = false} : expr_interval(atom);
 }
 
 /* The ends that are asked for, the others unknown. */
@@ -44,7 +46,8 @@ static Interval ends_of(const Sum *sum, bool low, bool high) {
     for (int i = 0; i < sum->count && (ends.has_low || ends.has_high); i++) {
         int64_t factor = sum->terms[i].coefficient;
         bool falls = factor < 0;
-        Interval atom = atom_ends(sum->terms[i].atom, falls ? ends.has_low : ends.has_high);
+        Interval atom = ends.has_low && ends.has_high ? expr_interval(sum->terms[i].atom)
+                                                      : atom_end(sum->terms[i].atom, ends.has_high != falls);
         add_end(&ends.has_low, &ends.low, falls ? atom.has_high : atom.has_low, falls ? atom.high : atom.low, factor);
         add_end(&ends.has_high, &ends.high, falls ? atom.has_low : atom.has_high, falls ? atom.low : atom.high, factor);
     }

@@ -67,6 +67,8 @@ typedef struct Interval {
 } Interval;
 /* Of an int64 expression, from the extents of the variables in it (sizes are >= 0). */
 Interval expr_interval(const Expr *e);
+/* Whether it is seen at once that it has no greatest value, as sizes have none. False: it may have. */
+bool expr_has_no_high(const Expr *e);
 Interval interval_of_type(ElementType type); /* unbounded of 64 bits and of floats */
 /* Of what an operator gives before it becomes a value of its type; b stands for a where there is one operand. */
 Interval interval_combine(Op op, Interval a, Interval b);

@@ -202,13 +202,30 @@ static bool is_sized(const Known *a, const Known *b) {
 
 static Known known_of(const Expr *e);
 
-/* Whether it is seen at once that an extent has no greatest value, as sizes have none: (n + 13) / 14. */
-static bool has_no_high(const Expr *extent) {
-    const Expr *e = extent;
-    while (e->kind == EXPR_OP && e->count == 2 && e->args[1]->kind == EXPR_INT &&
-           (e->op == OP_ADD || e->op == OP_SUB || (e->op == OP_DIV && e->args[1]->integer > 0)))
-        e = e->args[0];
-    return e->kind == EXPR_VAR && e->var->kind == VAR_SIZE;
+static bool is_number(const Expr *e, int64_t least) {
+    return e->kind == EXPR_INT && e->integer >= least;
+}
+
+static bool operation_has_no_high(const Expr *e) {
+    const Expr *a = e->args[0], *b = e->args[e->count - 1];
+    switch (e->op) {
+    case OP_ADD:
+    case OP_MAX: return expr_has_no_high(a) || expr_has_no_high(b);
+    case OP_SUB: return expr_has_no_high(a);
+    case OP_DIV: return is_number(b, 1) && expr_has_no_high(a);
+    case OP_MUL:
+        return (is_number(a, 1) || expr_has_no_high(a)) && (is_number(b, 1) || expr_has_no_high(b)) &&
+               (a->kind != EXPR_INT || b->kind != EXPR_INT);
+    default: return false;
+    }
+}
+
+bool expr_has_no_high(const Expr *e) {
+    if (e->kind == EXPR_OP)
+        return e->type == TYPE_INT64 && operation_has_no_high(e);
+    if (e->kind != EXPR_VAR || e->var->kind == VAR_SCALAR)
+        return false;
+    return e->var->kind == VAR_SIZE || (e->var->extent && expr_has_no_high(e->var->extent));
 }
 
 /* Of an axis whose range is being looked for nothing is known. */
@@ -219,7 +236,7 @@ static Known known_var(const Var *var) {
     if (var->kind != VAR_SIZE && !extent)
         return (Known){unbounded, true};
     Known known = {{.has_low = true, .low = 0}, true};
-    if (var->kind == VAR_SIZE || has_no_high(extent))
+    if (var->kind == VAR_SIZE || expr_has_no_high(extent))
         return known;
     Interval times = extent->kind == EXPR_INT ? bounded(0, extent->integer) : expr_interval(extent);
     known.range.has_high = times.has_high;
