@@ -277,3 +277,17 @@ void sum_add_remainder(Sum *sum, int64_t coefficient, const Sum *dividend, const
         add_op(sum, coefficient, OP_MOD, dividend, divisor);
     }
 }
+
+void sum_divide(Sum *quotient, Sum *remainder, const Sum *dividend, const Sum *divisor) {
+    Sum high, low;
+    if (divisor->count == 0) {
+        sum_add_quotient(quotient, 1, dividend, divisor);
+        sum_add_remainder(remainder, 1, dividend, divisor);
+    } else if (divide_symbolic(dividend, divisor, &high, &low)) {
+        sum_add(quotient, 1, &high);
+        sum_add(remainder, 1, &low);
+    } else {
+        add_op(quotient, 1, OP_DIV, dividend, divisor);
+        add_op(remainder, 1, OP_MOD, dividend, divisor);
+    }
+}

@@ -140,6 +140,17 @@ const Form *form_modulo(Forms *forms, const Form *a, const Form *b) {
     return combine(forms, sum_add_remainder, a, b);
 }
 
+const Form *form_divide_both(Forms *forms, const Form *a, const Form *b, const Form **remainder) {
+    Sum quotient, rest, dividend, divisor;
+    sum_init(&quotient, forms->arena);
+    sum_init(&rest, forms->arena);
+    sum_over(&dividend, forms, a);
+    sum_over(&divisor, forms, b);
+    sum_divide(&quotient, &rest, &dividend, &divisor);
+    *remainder = form_of_sum(forms, &rest);
+    return form_of_sum(forms, &quotient);
+}
+
 void form_note_limit(Forms *forms, const Form *quotient, const Form *limit) {
     Expr *atom = quotient->count == 1 ? quotient->terms[0].atom : NULL;
     if (atom != NULL && quotient->constant == 0 && quotient->terms[0].coefficient == 1 && atom->kind == EXPR_OP &&

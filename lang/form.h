@@ -28,6 +28,7 @@ const Form *form_multiply(Forms *forms, const Form *a, const Form *b);
 /* By 0, as of a fused loop that never runs, they give something. */
 const Form *form_divide(Forms *forms, const Form *a, const Form *b);
 const Form *form_modulo(Forms *forms, const Form *a, const Form *b);
+const Form *form_divide_both(Forms *forms, const Form *a, const Form *b, const Form **remainder); /* gives a / b */
 /* Of a quotient or remainder by sizes: notes that it is at least 0 and below the limit. */
 void form_note_limit(Forms *forms, const Form *quotient, const Form *limit);
 const Form *form_extreme(Forms *forms, Op min_or_max, const Form *a, const Form *b);

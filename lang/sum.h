@@ -59,6 +59,8 @@ void sum_recombine(Sum *sum);
 /* divide.c: adds the floor quotient or the modulo of two sums. */
 void sum_add_quotient(Sum *sum, int64_t coefficient, const Sum *dividend, const Sum *divisor);
 void sum_add_remainder(Sum *sum, int64_t coefficient, const Sum *dividend, const Sum *divisor);
+/* Adds both, to two sums: what has to be proved is proved once. */
+void sum_divide(Sum *quotient, Sum *remainder, const Sum *dividend, const Sum *divisor);
 
 /* Splits a sum into g * high + low with 0 <= low < g for all values, g > 1 the greatest such that divides the divisor
  * (any when that is 0). */

@@ -362,9 +362,8 @@ static void fuse_values(Forms *forms, Relation *relation) {
     bool in_range = form_below(forms, rest, relation->whole->extent);
     for (int k = relation->count - 1; k > 0; k--) {
         Node *part = relation->parts[k];
-        part->value = form_modulo(forms, rest, part->extent);
+        rest = form_divide_both(forms, rest, part->extent, &part->value);
         form_note_limit(forms, part->value, part->extent);
-        rest = form_divide(forms, rest, part->extent);
         const Form *limit = relation->parts[0]->extent;
         for (int i = 1; in_range && i < k; i++)
             limit = form_product(forms, limit, relation->parts[i]->extent);

@@ -259,6 +259,13 @@ static bool is_form_of(Variables *v, const Form *form, Op op, Expr *a, Expr *b) 
     return always(v, OP_EQ, affine_expr(v->arena, form), expr_binary(v->arena, op, a, b));
 }
 
+/* What is found at once is what is found apart. */
+static bool divides_at_once(Forms *forms, const Form *a, const Form *b) {
+    const Form *remainder, *quotient = form_divide_both(forms, a, b, &remainder);
+    return forms->overflow ||
+           (form_equal(quotient, form_divide(forms, a, b)) && form_equal(remainder, form_modulo(forms, a, b)));
+}
+
 /* What the operations on the forms of two expressions are wrong in; NULL: nothing. */
 static const char *wrong_operation(Variables *v, Expr *e, Expr *f, int64_t divisor) {
     Forms forms = {.arena = v->arena};
@@ -273,6 +280,8 @@ static const char *wrong_operation(Variables *v, Expr *e, Expr *f, int64_t divis
     if (!is_form_of(v, form_modulo(&forms, a, by), OP_MOD, e, constant(v, divisor)) ||
         !is_form_of(v, form_modulo(&forms, a, b), OP_MOD, e, f))
         return "a remainder";
+    if (!divides_at_once(&forms, a, by) || !divides_at_once(&forms, a, b))
+        return "a quotient and its remainder";
     if (!is_form_of(v, form_multiply(&forms, a, b), OP_MUL, e, f))
         return "a product";
     if (!is_form_of(v, form_extreme(&forms, OP_MIN, a, b), OP_MIN, e, f))
