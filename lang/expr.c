@@ -168,10 +168,9 @@ Var *var_new(Arena *arena, VarKind kind, ElementType type, const char *name, Exp
 /* --- folding ------------------------------------------------------------------------------------------------------ */
 
 static bool is_constant(const Expr *e, int64_t value) {
-    int64_t found;
     if (e->kind == EXPR_BROADCAST)
         e = e->args[0];
-    return expr_is_int(e, &found) && found == value;
+    return e->kind == EXPR_INT && e->integer == value;
 }
 
 static bool is_index_or_bool(const Expr *e) {
@@ -183,11 +182,11 @@ static Expr *fold_constants(Arena *arena, Op op, ElementType type, Expr **args, 
     if (type != TYPE_INT64 && type != TYPE_BOOL)
         return NULL;
     Value values[3];
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         if (!is_index_or_bool(args[i]))
             return NULL;
+    for (int i = 0; i < count; i++)
         values[i] = (Value){.type = args[i]->type, .integer = args[i]->integer};
-    }
     if (type == TYPE_INT64 && integer_overflows(op, values[0].integer, count > 1 ? values[1].integer : 0))
         return NULL;
     return make_integer(arena, type, value_apply(op, values).integer);
@@ -238,7 +237,9 @@ Expr *expr_op(Arena *arena, Op op, ElementType type, Expr **args, int count) {
         return expr_broadcast(arena, folded, lanes);
     Expr *e = make_node(arena, EXPR_OP, type, count);
     e->op = op;
-    take_args(arena, e, args);
+    e->lanes = lanes;
+    for (int i = 0; i < count; i++)
+        e->args[i] = args[i]->lanes == lanes ? args[i] : expr_broadcast(arena, args[i], lanes);
     return e;
 }
 

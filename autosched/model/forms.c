@@ -24,7 +24,7 @@ static void form_of_var(LinearForms *forms, const Var *var, double *form) {
         return;
     }
     double step = 0; /* a part of a fused loop counts the values of all parts inside it */
-    for (int l = forms->count - 1; l >= 0; l--)
+    for (int l = forms->count - 1; l >= 0 && var->kind == VAR_LOOP; l--)
         if (forms->loops[l]->var == var) {
             form[l] = step > 0 ? step : 1;
             step = form[l] * extent_of(forms, l);
