@@ -169,21 +169,42 @@ static void loop_features(const StageFacts *stage, float *values) {
     }
 }
 
-/* For each threshold takes the largest body whose work stays below it: what it touches of the access, and its reuse. */
-static void curve_features(const StageFacts *stage, const AccessFacts *access, float *curve) {
+/* What the largest body whose work stays below a threshold touches of an access, and its reuse. */
+typedef struct Sample {
+    double bytes, reuse;
+} Sample;
+
+/* Loops that run once change nothing. Larger bodies come later, in place of smaller ones. */
+static int sample_bodies(const StageFacts *stage, const AccessFacts *access, Sample *samples) {
     double inside = 1;
+    int first = CURVE_THRESHOLDS; /* that has a body below it */
     for (int l = stage->loop_count - 1; l >= -1; l--) {
-        double bytes = access_footprint(stage, access, l + 1), reuse = inside / fmax(bytes / access->bytes, 1);
-        int t = CURVE_THRESHOLDS;
-        while (t > 0 && inside <= (double)(1 << t * THRESHOLD_BITS))
-            t--;
-        float bytes_log = t < CURVE_THRESHOLDS ? log_of(bytes) : 0;
-        float reuse_log = t < CURVE_THRESHOLDS ? log_of(reuse) : 0;
-        for (; t < CURVE_THRESHOLDS; t++) {
-            curve[t * CURVE_FEATURE_COUNT + CURVE_FEATURE_bytes] = bytes_log;
-            curve[t * CURVE_FEATURE_COUNT + CURVE_FEATURE_reuse] = reuse_log;
+        if (l + 1 == stage->loop_count || stage->extents[l + 1] != 1) {
+            double bytes = access_footprint(stage, access, l + 1);
+            Sample sample = {bytes, inside / larger(bytes / access->bytes, 1)};
+            int t = CURVE_THRESHOLDS;
+            while (t > 0 && inside <= (double)(1 << t * THRESHOLD_BITS))
+                t--;
+            first = t < first ? t : first;
+            for (; t < CURVE_THRESHOLDS; t++)
+                samples[t] = sample;
         }
         inside *= l >= 0 ? stage->extents[l] : 1;
+    }
+    return first;
+}
+
+static void curve_features(const StageFacts *stage, const AccessFacts *access, float *curve) {
+    Sample samples[CURVE_THRESHOLDS];
+    float bytes = 0, reuse = 0;
+    int first = sample_bodies(stage, access, samples);
+    for (int t = first; t < CURVE_THRESHOLDS; t++) {
+        if (t == first || samples[t].bytes != samples[t - 1].bytes)
+            bytes = log_of(samples[t].bytes);
+        if (t == first || samples[t].reuse != samples[t - 1].reuse)
+            reuse = log_of(samples[t].reuse);
+        curve[t * CURVE_FEATURE_COUNT + CURVE_FEATURE_bytes] = bytes;
+        curve[t * CURVE_FEATURE_COUNT + CURVE_FEATURE_reuse] = reuse;
     }
 }
 
