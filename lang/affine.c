@@ -160,7 +160,20 @@ void sum_add(Sum *sum, int64_t coefficient, const Sum *other) {
     sum_add_affine(sum, coefficient, &other->affine);
 }
 
+/* Whether atom_product would make the same of its factors. */
+static bool is_made_of_factors(const Expr *atom) {
+    int count = 1;
+    for (; is_product(atom); atom = atom->args[0])
+        if (++count >= FACTOR_LIMIT || is_product(atom->args[1]))
+            return false;
+    return true;
+}
+
 static void add_atom_product(Sum *sum, int64_t coefficient, Expr *a, Expr *b) {
+    if (!is_product(b) && is_made_of_factors(a)) {
+        sum_add_atom(sum, coefficient, expr_binary(sum->arena, OP_MUL, a, b));
+        return;
+    }
     Expr *factors[2 * FACTOR_LIMIT];
     int count = atom_factors(a, factors, FACTOR_LIMIT);
     count += atom_factors(b, factors + count, FACTOR_LIMIT);
