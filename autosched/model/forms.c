@@ -57,36 +57,32 @@ static double returning_slope(const LinearForms *forms, const double *a, int loo
     return a[loop] != 0 && forms->loops[loop]->kind == LOOP_VECTORIZED ? 0.5 : 0;
 }
 
-/* a op b for forms. Remainders get the slopes that quotients drop, so that by * (a / by) + a % by is a. A product of
- * two varying forms has the slopes of the first, with b at a typical value. */
-static void form_combine(const LinearForms *forms, Op op, double *a, double *b) {
+static void form_scale(const LinearForms *forms, double factor, const double *form, double *result) {
+    for (int l = 0; l <= forms->count; l++)
+        result[l] = form[l] * factor;
+}
+
+/* a + b or a - b. */
+static void form_add_form(const LinearForms *forms, bool subtract, double *a, const double *b) {
+    for (int l = 0; l <= forms->count; l++)
+        a[l] += subtract ? -b[l] : b[l];
+}
+
+/* a * b, a quotient, a remainder, or what has the slopes of the first. Remainders get the slopes that quotients drop, so
+ * that by * (a / by) + a % by is a. A product of two varying forms has the slopes of the first, with b at a typical
+ * value. */
+static void form_combine(const LinearForms *forms, Op op, double *a, const double *b) {
     int last = forms->count;
-    if (op == OP_MUL && is_constant(forms, a)) {
-        double *swap = a;
-        double factor = swap[last];
-        for (int l = 0; l <= last; l++)
-            a[l] = b[l] * factor;
-        return;
-    }
     bool divides = op == OP_DIV || op == OP_MOD;
     double by = b[last] != 0 ? b[last] : 1;
-    for (int l = 0; l < last; l++) {
-        if (divides && a[l] == 0)
-            continue;
-        switch (op) {
-        case OP_ADD: a[l] += b[l]; break;
-        case OP_SUB: a[l] -= b[l]; break;
-        case OP_MUL: a[l] *= b[last]; break;
-        case OP_DIV: a[l] = quotient_stays(forms, a, l, by) ? 0 : a[l] / by; break;
-        case OP_MOD: a[l] = quotient_stays(forms, a, l, by) ? a[l] : returning_slope(forms, a, l); break;
-        default: break; /* minimum and maximum have the slope of the first */
+    for (int l = 0; l < last; l++)
+        if (op == OP_MUL)
+            a[l] *= b[last];
+        else if (divides && a[l] != 0) {
+            bool stays = quotient_stays(forms, a, l, by);
+            a[l] = op == OP_DIV ? (stays ? 0 : a[l] / by) : stays ? a[l] : returning_slope(forms, a, l);
         }
-    }
-    a[last] = op == OP_ADD   ? a[last] + b[last]
-              : op == OP_SUB ? a[last] - b[last]
-              : op == OP_MUL ? a[last] * b[last]
-              : op == OP_DIV ? floor(a[last] / by)
-                             : a[last];
+    a[last] = op == OP_MUL ? a[last] * b[last] : op == OP_DIV ? floor(a[last] / by) : a[last];
 }
 
 /* Whether only the first of several values of a loop is not beyond a limit, as in min(v, 1). */
@@ -111,10 +107,26 @@ static void form_limit(const LinearForms *forms, Op op, double *form, const doub
 
 /* A number times a form, which most operators of an index are. */
 static void form_of_multiple(LinearForms *forms, const Expr *e, double *form) {
-    double factor = (double)e->args[0]->integer;
     linear_form(forms, e->args[1], form);
-    for (int l = 0; l <= forms->count; l++)
-        form[l] *= factor;
+    form_scale(forms, (double)e->args[0]->integer, form, form);
+}
+
+/* Adds the variable of a loop, or a number times one, which most terms of an index are. False: e is another term. */
+static bool add_loop(const LinearForms *forms, const Expr *e, double *form) {
+    bool multiple = e->kind == EXPR_OP && e->op == OP_MUL && e->args[0]->kind == EXPR_INT;
+    const Expr *of = multiple ? e->args[1] : e;
+    if (of->kind != EXPR_VAR || of->var->kind != VAR_LOOP)
+        return false;
+    double factor = multiple ? (double)e->args[0]->integer : 1, step = 0;
+    for (int l = forms->count - 1; l >= 0; l--) {
+        double slope = 0;
+        if (forms->loops[l]->var == of->var) {
+            slope = step > 0 ? step : 1;
+            step = slope * extent_of(forms, l);
+        }
+        form[l] += slope * factor;
+    }
+    return true;
 }
 
 static void form_of_operation(LinearForms *forms, const Expr *e, double *form) {
@@ -125,7 +137,7 @@ static void form_of_operation(LinearForms *forms, const Expr *e, double *form) {
     double other[forms->count + 1];
     int first = e->op == OP_SELECT ? 1 : 0;
     linear_form(forms, e->args[first], form);
-    if (e->count - first < 2)
+    if (e->count - first < 2 || (e->op == OP_ADD && add_loop(forms, e->args[1], form)))
         return;
     linear_form(forms, e->args[first + 1], other);
     bool limits = e->op == OP_MIN || e->op == OP_MAX;
@@ -136,6 +148,10 @@ static void form_of_operation(LinearForms *forms, const Expr *e, double *form) {
         form_limit(forms, e->op, form, other);
     else if (e->op == OP_SELECT && is_constant(forms, form))
         memcpy(form, other, sizeof other);
+    else if (e->op == OP_ADD || e->op == OP_SUB)
+        form_add_form(forms, e->op == OP_SUB, form, other);
+    else if (e->op == OP_MUL && is_constant(forms, form))
+        form_scale(forms, form[forms->count], other, form);
     else
         form_combine(forms, e->op, form, other);
 }

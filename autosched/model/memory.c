@@ -4,6 +4,7 @@
 #include "lang/machine.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { LONG_SUM = 8 }; /* terms */
 
@@ -230,8 +231,10 @@ static bool was_touched_before(const Profile *profile, const StageFacts *stage, 
     return false;
 }
 
-/* Bytes that move into a cache which holds the body of the first `depth` loops and no more. */
-static double moved_bytes(const Profile *profile, const StageFacts *stage, int depth, double cache, int level) {
+/* Bytes that move into a cache which holds the body of the first `depth` loops and no more. sequences: of each access,
+ * where they are known; they are the same at all depths. */
+static double moved_bytes(const Profile *profile, const StageFacts *stage, int depth, double cache, int level,
+                          double *sequences) {
     const Machine *machine = stage->machine;
     double bytes = 0;
     for (int a = 0; a < stage->access_count; a++) {
@@ -247,7 +250,9 @@ static double moved_bytes(const Profile *profile, const StageFacts *stage, int d
                                                                      : 1;
         if (moved == 0)
             continue;
-        double started = machine->run_start[level] / sequential_bytes(stage, access, machine->run_near[level]);
+        if (sequences[a] == 0)
+            sequences[a] = sequential_bytes(stage, access, machine->run_near[level]);
+        double started = machine->run_start[level] / sequences[a];
         bytes += moved * (1 + smaller(started, machine->most_started[access->write]));
     }
     return bytes;
@@ -267,13 +272,14 @@ static bool sums_much(const StageFacts *stage) {
  * outside needs it; where long sums take most of the time, excess_missing was measured without that. */
 double traffic_bytes(const Profile *profile, const StageFacts *stage, int serial, double cache, int level) {
     int depth = serial + 1;
-    double bytes = 0;
+    double bytes = 0, sequences[stage->access_count + 1];
+    memset(sequences, 0, sizeof sequences);
     while (depth > 0 && body_bytes(stage, depth - 1) <= cache)
         depth--;
     bool stays = level == LAST_CACHE && !sums_much(&profile->stages[profile->heaviest]);
     for (int d = stays || depth == 0 ? 1 : depth; d <= depth; d++) {
         double missing = missing_part(stage->machine, body_bytes(stage, d - 1), cache, level);
-        bytes = missing * moved_bytes(profile, stage, d, cache, level) + (1 - missing) * bytes;
+        bytes = missing * moved_bytes(profile, stage, d, cache, level, sequences) + (1 - missing) * bytes;
     }
     return bytes;
 }
