@@ -6,6 +6,7 @@
  * overflows the answer is "not known".
  */
 #include "lang/sum.h"
+#include "lang/value.h"
 
 #include <string.h>
 
@@ -252,12 +253,58 @@ bool sum_relax(Sum *relaxed, const Sum *sum, bool upper) {
     return true;
 }
 
+/* --- where it is negative ----------------------------------------------------------------------------------------- */
+
+/* With all sizes 1. False: it names other variables, reads, or is not known. */
+static bool value_at_ones(const Expr *e, int64_t *value) {
+    int64_t a, b;
+    bool size = e->kind == EXPR_VAR && e->var->kind == VAR_SIZE;
+    if (size || e->kind == EXPR_INT) {
+        *value = size ? 1 : e->integer;
+        return true;
+    }
+    if (e->kind != EXPR_OP || e->type != TYPE_INT64 || e->count != 2 || !value_at_ones(e->args[0], &a) ||
+        !value_at_ones(e->args[1], &b))
+        return false;
+    switch (e->op) {
+    case OP_ADD: return !__builtin_add_overflow(a, b, value);
+    case OP_SUB: return !__builtin_sub_overflow(a, b, value);
+    case OP_MUL: return !__builtin_mul_overflow(a, b, value);
+    case OP_DIV: *value = floor_div(a, b); return b > 0;
+    case OP_MIN: *value = a < b ? a : b; return true;
+    case OP_MAX: *value = a > b ? a : b; return true;
+    default: return false;
+    }
+}
+
+/* The least value of coefficient * atom with all sizes 1: a loop is at its first value or at its last. */
+static bool least_at_ones(Term term, int64_t *least) {
+    int64_t value;
+    bool loop = is_loop(term.atom);
+    if (!value_at_ones(loop ? term.atom->var->extent : term.atom, &value) || (loop && value < 1))
+        return false;
+    if (loop)
+        value = term.coefficient < 0 ? value - 1 : 0;
+    return !__builtin_mul_overflow(term.coefficient, value, least);
+}
+
+/* Whether it is seen at once that the sum is negative for some values: what is false is not tried to prove. */
+static bool is_negative_at_ones(const Sum *sum) {
+    int64_t least = sum->constant, part;
+    for (int i = 0; i < sum->count; i++)
+        if (!least_at_ones(sum->terms[i], &part) || __builtin_add_overflow(least, part, &least))
+            return false;
+    return least < 0;
+}
+
 bool sum_is_nonnegative(const Sum *sum) {
     Sum sums[2], relaxed;
     const Sum *now = sum;
     for (int round = 0; round < ROUND_LIMIT; round++) {
         if (interval_is_nonnegative(now))
             return true;
+        if (round == 0 && is_negative_at_ones(now))
+            return false;
         if (now->overflow || !sum_bound(&sums[round % 2], now, false))
             break;
         now = &sums[round % 2];
