@@ -82,7 +82,7 @@ static StageState *find_stage(const NestState *state, const char *name, size_t l
 
 static Node *find_leaf(const StageState *stage, const char *name) {
     for (int i = 0; i < stage->leaves.count; i++)
-        if (strcmp(stage->leaves.items[i]->variable.name, name) == 0)
+        if (is_same_name(stage->leaves.items[i]->variable.name, name))
             return stage->leaves.items[i];
     return NULL;
 }
@@ -108,7 +108,7 @@ static const Relation *find_taken(const StageState *stage, const char *name) {
         int count = relation->kind == RELATION_SPLIT ? 1 : relation->count;
         Node **nodes = relation->kind == RELATION_SPLIT ? &relation->whole : relation->parts;
         for (int k = 0; k < count; k++)
-            if (nodes[k]->taken == relation && strcmp(nodes[k]->variable.name, name) == 0)
+            if (nodes[k]->taken == relation && is_same_name(nodes[k]->variable.name, name))
                 return relation;
     }
     return NULL;
@@ -398,7 +398,7 @@ static const KeyKind *key_kind(const char *key) {
                                     {"read", ARG_INT, "a number or ?"},
                                     {NULL, ARG_NAME, "a name"}};
     const KeyKind *kind = kinds;
-    while (kind->key != NULL && strcmp(kind->key, key) != 0)
+    while (kind->key != NULL && !is_same_name(kind->key, key))
         kind++;
     return kind;
 }
@@ -407,7 +407,7 @@ static bool keyword_check(NestState *state, const Prim *prim, int index) {
     const PrimArg *arg = &prim->args[index];
     const char *spelling = prim_info[prim->op].spelling;
     for (int i = 0; i < index; i++)
-        if (prim->args[i].key != NULL && strcmp(prim->args[i].key, arg->key) == 0)
+        if (prim->args[i].key != NULL && is_same_name(prim->args[i].key, arg->key))
             return refuse_at(state, arg, "%s has %s= twice", spelling, arg->key);
     if (!prim_has_key(prim->op, arg->key))
         return refuse_at(state, arg, "%s has no argument %s=", spelling, arg->key);

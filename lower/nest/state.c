@@ -328,10 +328,10 @@ NestState *state_new(Arena *arena, const Program *program, const Target *target,
 
 bool stages_have_name(const NestState *state, const char *name) {
     for (int i = 0; i < state->stages.count; i++)
-        if (strcmp(state->stages.items[i]->name, name) == 0)
+        if (is_same_name(state->stages.items[i]->name, name))
             return true;
     for (int i = 0; i < state->nest.program->tensor_count; i++)
-        if (strcmp(state->nest.program->tensors[i]->name, name) == 0)
+        if (is_same_name(state->nest.program->tensors[i]->name, name))
             return true;
     return false;
 }

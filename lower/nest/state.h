@@ -12,6 +12,7 @@
 #include "lower/nest/form.h"
 
 #include <stddef.h>
+#include <string.h>
 
 typedef struct StageState StageState;
 typedef struct Relation Relation;
@@ -194,6 +195,11 @@ typedef struct NestState {
 } NestState;
 
 /* --- nest/state.c: stages, nodes, names --- */
+
+/* Most names differ in their first letter, or are one text. */
+static inline bool is_same_name(const char *a, const char *b) {
+    return a == b || (*a == *b && strcmp(a, b) == 0);
+}
 
 NestState *state_new(Arena *arena, const Program *program, const Target *target, const int64_t *choices,
                      Refusal *refusal);
