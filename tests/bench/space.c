@@ -149,7 +149,7 @@ static bool time_program(const SpaceProgram *program, Side *sides, int count, in
 }
 
 int main(int argc, char **argv) {
-    static const char *const names[MOST_SIDES] = {"hand", "-O2", "tuned", "other"};
+    static const char *const names[MOST_SIDES] = {"hand", "-O2", "tuned", "base"};
     if (argc < 4 || argc > 3 + MOST_SIDES)
         quit("arguments", "THREADS ROUNDS HAND OBJECT...");
     int threads = atoi(argv[1]), rounds = atoi(argv[2]), count = argc - 3;
