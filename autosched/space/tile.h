@@ -13,6 +13,7 @@ typedef struct TileAxis {
     bool steps;       /* it counts the steps of the root's scan: the root has no such loop */
     bool tiled;       /* its extent is not 0 or 1 */
     bool chained;     /* it is a loop of the root's chain, outside all others */
+    bool outside;     /* of a resumed tile: its outer loop is one of the root, around the tile */
     bool cases;       /* it chooses between cases that are too expensive for lanes: whole periods are unrolled */
     int lanes;        /* lanes when it is the vector axis */
     bool shorter;     /* the lanes are fewer than registers have */
@@ -72,6 +73,7 @@ typedef struct Tile {
     const Stage *anchor; /* after inlining; NULL: the root has no reduction */
     const Stage *value;  /* the anchor, or without one the root, as the nest has it */
     bool fused;          /* the anchor is not the root */
+    bool resumed;        /* it is the sum of a fused tile, computed in blocks at an outer loop of the consumer */
     int axis_count;
     TileAxis *axes;
     int reduction_count;
@@ -119,6 +121,7 @@ typedef struct TileWriter {
     const char *task, *last; /* the parallel loop, and the innermost loop outside the register tile; or NULL */
     const char *last_outer;
     int block; /* of the outer loops: the one over blocks of the reduction; -1: none */
+    int fused; /* how many outer loops the parallel loop consists of */
 } TileWriter;
 
 /* tile_pack.c: writes the cache_read statements of the operands, and the loops of the copies. False: the copies' loops
@@ -153,8 +156,12 @@ void tile_write_sum(TileWriter *writer);
 /* tile_block.c: makes genes for blocks of the largest reduction around the register tile, where they may pay. */
 void tile_make_blocks(Space *space, Group *group, Tile *tile);
 bool tile_in_blocks(const Tile *tile, const int *genes);
-/* Puts the loop over blocks among the outer loops. False: another place is the same. */
+/* Where the loop over blocks is among the outer loops; -1: another place is the same. */
+int tile_block_place(const TileWriter *writer);
+/* Puts it there. False: another place is the same. */
 bool tile_add_block(TileWriter *writer, const char *loop);
+/* The tile of a fused sum in blocks, inside the first `place` outer loops of its consumer. */
+const Tile *tile_of_sum(const TileWriter *writer, int place);
 /* tile_start.c: the choices of the fixed heuristics. */
 void tile_choose_start(Space *space, Group *group, Tile *tile);
 /* tile_instr.c */

@@ -3,8 +3,11 @@
  *
  * The loop over blocks is one of the outer loops: the innermost, around the tiles that the middle loops visit, or after
  * the first, where a packed panel of an operand serves all the others. The order of the terms is that of the reduction
- * in blocks. It pays where a register tile's part of an operand does not fit the nearest cache; the model decides. Sums
- * with padded operands stay whole: the orders that leave out what is outside are better, which the model does not see.
+ * in blocks. It pays where a register tile's part of an operand does not fit the nearest cache; the model decides.
+ *
+ * What follows the sum element by element needs it complete. The sum is then computed at the consumer's loop around the
+ * one over blocks, in loops like those of a sum alone: its partial results are a buffer of what that loop's body needs,
+ * which the consumer finds in a near cache behind the last block.
  */
 #include "autosched/space/tile.h"
 #include "lang/machine.h"
@@ -12,7 +15,6 @@
 #include <string.h>
 
 typedef enum BlockPlace { BLOCK_NONE, BLOCK_MIDDLE, BLOCK_FIRST, BLOCK_PLACES } BlockPlace;
-
 
 enum {
     LEAST_USES = 16,  /* of what a block holds: less streams through the cache */
@@ -35,7 +37,7 @@ static double uses(const Tile *tile, const Expr *read) {
 /* Whether partial results of the tile may be stored, and a panel of an operand is too long for the nearest cache. */
 static bool wants_blocks(const Space *space, const Group *group, const Tile *tile) {
     const Stage *anchor = tile->anchor;
-    if (!anchor || tile->fused || tile->placed || tile->chain || group->scan || tile->reduction_count == 0 ||
+    if (!anchor || tile->placed || tile->chain || group->scan || tile->reduction_count == 0 ||
         stage_first_scatter(anchor) < anchor->axis_count ||
         (tile->reduction_count > 1 && stage_is_ordered(space->program, anchor)))
         return false;
@@ -43,7 +45,7 @@ static bool wants_blocks(const Space *space, const Group *group, const Tile *til
         if (tile->axes[a].extent <= 0)
             return false;
     for (int i = 0; i < tile->operands.count; i++)
-        if (tile->operands.items[i].read->otherwise || uses(tile, tile->operands.items[i].read) < LEAST_USES)
+        if (uses(tile, tile->operands.items[i].read) < LEAST_USES)
             return false;
     int64_t extent = tile->reductions[tile->largest].extent;
     int64_t panel = (int64_t)PANEL_VECTORS * space->target->vector_bytes;
@@ -102,15 +104,61 @@ static int first_outer(const NameList *outers) {
     return first;
 }
 
+int tile_block_place(const TileWriter *writer) {
+    const NameList *outers = &writer->outers;
+    if (writer->tile->resumed)
+        return first_outer(outers);
+    if (writer->genes[writer->tile->block_gene] != BLOCK_FIRST)
+        return outers->count;
+    int place = first_outer(outers) + 1;
+    return place < outers->count ? place : -1; /* it is the innermost */
+}
+
 bool tile_add_block(TileWriter *writer, const char *loop) {
     NameList *outers = &writer->outers;
-    int place = outers->count;
-    if (writer->genes[writer->tile->block_gene] == BLOCK_FIRST && (place = first_outer(outers) + 1) >= outers->count)
-        return false; /* it is the innermost */
+    int place = tile_block_place(writer);
+    if (place < 0)
+        return false;
     names_add(outers, loop);
     for (int i = outers->count - 1; i > place; i--)
         outers->names[i] = outers->names[i - 1];
     outers->names[place] = loop;
     writer->block = place;
     return true;
+}
+
+/* --- the sum of a consumer --- */
+
+static const char *part_of_sum(const TileWriter *writer, int axis, const char *ending) {
+    const char *name = writer->tile->anchor->axes[axis]->name;
+    return space_local_name(writer->space, writer->group, arena_printf(writer->space->arena, "%s_%s", name, ending));
+}
+
+static bool is_around(const TileWriter *writer, const TileAxis *axis, int place) {
+    for (int i = 0; i < place && axis->tiled; i++)
+        if (strcmp(writer->outers.names[i], axis->outer) == 0)
+            return true;
+    return false;
+}
+
+/* Its axes have the consumer's sizes, and loops of their own, except those around it. */
+const Tile *tile_of_sum(const TileWriter *writer, int place) {
+    const Tile *tile = writer->tile;
+    Tile *sum = ARENA_NEW(writer->space->arena, Tile);
+    *sum = *tile;
+    sum->root = tile->anchor;
+    sum->fused = false;
+    sum->resumed = true;
+    sum->axes = ARENA_ARRAY(writer->space->arena, TileAxis, tile->axis_count);
+    for (int a = 0; a < tile->axis_count; a++) {
+        TileAxis *axis = &sum->axes[a];
+        *axis = tile->axes[a];
+        axis->loop = axis->inner_loop;
+        axis->outside = is_around(writer, axis, place);
+        axis->outer = axis->outside ? axis->outer : part_of_sum(writer, a, "to");
+        axis->middle = part_of_sum(writer, a, "tm");
+        axis->inner = part_of_sum(writer, a, "ti");
+        axis->lane = axis->anchor_lane;
+    }
+    return sum;
 }

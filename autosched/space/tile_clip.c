@@ -60,8 +60,8 @@ bool tile_clip_makes_sense(const TileWriter *writer) {
     const Tile *tile = writer->tile;
     int64_t copies = 1;
     int unrolled = 0;
-    if (tile_uses_instr(writer))
-        return false;
+    if (tile_uses_instr(writer) || (tile_in_blocks(tile, writer->genes) && clips(writer, tile->largest)))
+        return false; /* a block is of a reduction that has all its terms */
     for (int r = 0; r < tile->reduction_count; r++) {
         if (!is_unrolled(writer, r))
             continue;

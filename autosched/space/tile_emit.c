@@ -28,6 +28,12 @@ static void names_join(NameList *list, const NameList *other) {
         names_add(list, other->names[i]);
 }
 
+static void writer_clear(TileWriter *writer) {
+    NameList *lists[] = {&writer->outers, &writer->middles, &writer->inners, &writer->reductions, &writer->unrolled};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        *lists[i] = names_new(writer->space->arena);
+}
+
 static void loops(TileWriter *writer, PrimOp op, const NameList *list) {
     sketch_loops(writer->space, writer->sketch, op, list->names, list->count);
 }
@@ -38,15 +44,17 @@ static PrimArg hole(TileWriter *writer, int gene, int part) {
 
 /* --- spatial axes --- */
 
+/* Without its outer loop where that is around the tile: the loop is then one of a block. */
 static void split_axis(TileWriter *writer, const TileAxis *axis, bool vector) {
     const char *names[4] = {axis->outer, axis->middle, axis->inner, axis->lane};
-    int gene = vector ? axis->vector : axis->tile, count = vector ? 4 : 3;
+    int gene = vector ? axis->vector : axis->tile, first = axis->outside, count = 1;
     PrimArg args[4] = {arg_name(axis->loop)};
-    args[1] = hole(writer, gene, 0);
-    args[2] = hole(writer, gene, 1);
-    args[3] = arg_int(axis->lanes);
+    for (int part = first; part < 2; part++)
+        args[count++] = hole(writer, gene, part);
+    if (vector)
+        args[count++] = arg_int(axis->lanes);
     writer->sketch->shorter |= vector && axis->shorter;
-    sketch_add(writer->space, writer->sketch, PRIM_SPLIT, count, names, count, args);
+    sketch_add(writer->space, writer->sketch, PRIM_SPLIT, count, names + first, count, args);
 }
 
 typedef const char *AxisName(const TileWriter *writer, int axis);
@@ -54,12 +62,12 @@ typedef const char *AxisName(const TileWriter *writer, int axis);
 /* The tiled axes, with the vector axis first or last. */
 static void order_axes(const TileWriter *writer, bool vector_first, NameList *list, AxisName *name) {
     const Tile *tile = writer->tile;
-    if (vector_first && writer->vector >= 0)
+    if (vector_first && writer->vector >= 0 && name(writer, writer->vector))
         names_add(list, name(writer, writer->vector));
     for (int a = 0; a < tile->axis_count; a++)
         if (tile->axes[a].tiled && a != writer->vector && name(writer, a))
             names_add(list, name(writer, a));
-    if (!vector_first && writer->vector >= 0)
+    if (!vector_first && writer->vector >= 0 && name(writer, writer->vector))
         names_add(list, name(writer, writer->vector));
 }
 
@@ -71,7 +79,7 @@ static void order_apart(const TileWriter *writer, NameList *list, AxisName *name
             if (tile->axes[a].tiled && a != writer->vector && name(writer, a) &&
                 (writer->vector >= 0 && tile_shares_operand(tile, a, writer->vector)) == sharing)
                 names_add(list, name(writer, a));
-    if (writer->vector >= 0)
+    if (writer->vector >= 0 && name(writer, writer->vector))
         names_add(list, name(writer, writer->vector));
 }
 
@@ -97,9 +105,13 @@ static bool is_around(const Tile *tile, int axis) {
     return tile->around && axis < tile->placed;
 }
 
+static bool has_outer(const Tile *tile, int axis) {
+    return !is_around(tile, axis) && !tile->axes[axis].outside;
+}
+
 /* NULL: it is around the tile. */
 static const char *outer_name(const TileWriter *writer, int axis) {
-    return is_around(writer->tile, axis) ? NULL : writer->tile->axes[axis].outer;
+    return has_outer(writer->tile, axis) ? writer->tile->axes[axis].outer : NULL;
 }
 
 static const char *middle_name(const TileWriter *writer, int axis) {
@@ -148,16 +160,17 @@ static void split_reduction(TileWriter *writer, const TileReduction *reduction, 
     sketch_add(writer->space, writer->sketch, PRIM_SPLIT, count, names, count, args);
 }
 
-/* For an order that leaves out terms outside: only the innermost reduction is split. */
+/* For an order that leaves out terms outside: only the innermost reduction is split; blocks are of that one. */
 static void write_clipped_reductions(TileWriter *writer) {
     int split = tile_order_clipped(writer);
+    bool blocks = tile_in_blocks(writer->tile, writer->genes);
     const TileReduction *reduction = &writer->tile->reductions[split < 0 ? 0 : split];
     if (split >= 0 && reduction->unroll < 0)
         names_add(&writer->reductions, reduction->loop);
     if (split < 0 || reduction->unroll < 0)
         return;
-    split_reduction(writer, reduction, false);
-    names_add(&writer->reductions, reduction->outer);
+    split_reduction(writer, reduction, blocks);
+    names_add(&writer->reductions, blocks ? reduction->middle : reduction->outer);
     names_add(&writer->reductions, reduction->inner);
     names_add(&writer->unrolled, reduction->inner);
 }
@@ -200,10 +213,11 @@ static void write_parallel(TileWriter *writer) {
     if (outers->count == 0)
         return;
     writer->last_outer = outers->names[outers->count - 1];
-    if (writer->tile->placed)
+    bool placed = writer->tile->placed || writer->tile->resumed;
+    if (placed)
         writer->task = writer->place;
     const Chain *chain = writer->tile->chain;
-    if (mode == PARALLEL_NONE || most == 0 || writer->tile->placed || (chain && writer->tile->producer >= 0))
+    if (mode == PARALLEL_NONE || most == 0 || placed || (chain && writer->tile->producer >= 0))
         return;
     if (chain)
         fused = mode == PARALLEL_FIRST ? 1 : chain->count; /* producers are computed at the last of these */
@@ -211,6 +225,7 @@ static void write_parallel(TileWriter *writer) {
         for (fused = 1; fused < most && strchr(outers->names[fused - 1], '.'); fused++)
             ; /* loops of extent 1 keep names of the form STAGE.axis */
     writer->task = outers->names[0];
+    writer->fused = fused;
     if (fused > 1) {
         NameList list = {.count = fused, .names = outers->names};
         PrimArg args[fused];
@@ -239,8 +254,8 @@ static const char *tile_place(const TileWriter *writer) {
     return writer->middles.count ? writer->middles.names[writer->middles.count - 1] : writer->last_outer;
 }
 
-/* The loops of the root in order, with their kinds; reductions: NULL if another stage has them. */
-static void write_root_loops(TileWriter *writer, const NameList *reductions) {
+/* The loops of the root in order; reductions: NULL if another stage has them. */
+static void order_loops(TileWriter *writer, const NameList *reductions) {
     NameList all = names_new(writer->space->arena);
     names_join(&all, &writer->outers);
     names_join(&all, &writer->middles);
@@ -253,6 +268,11 @@ static void write_root_loops(TileWriter *writer, const NameList *reductions) {
     if (writer->step)
         names_add(&all, writer->step);
     loops(writer, PRIM_REORDER, &all);
+}
+
+/* The same, with their kinds. */
+static void write_root_loops(TileWriter *writer, const NameList *reductions) {
+    order_loops(writer, reductions);
     if (tile_clips(writer))
         tile_partition(writer);
     tile_cut_ends(writer);
@@ -333,6 +353,44 @@ static void write_fused(TileWriter *writer) {
     write_anchor_loops(writer);
 }
 
+/* The loops of the root, and in them, at the last outer loop around the blocks of the sum, those of the sum. */
+static void write_consumer(TileWriter *writer, int place) {
+    writer->block = place;
+    order_loops(writer, NULL);
+    annotate(writer, writer->lane);
+    write_parallel(writer);
+}
+
+static void add_around(TileWriter *writer, const NameList *around) {
+    NameList all = names_new(writer->space->arena);
+    names_join(&all, around);
+    names_join(&all, &writer->outers);
+    writer->outers = all;
+    writer->block += around->count;
+}
+
+/* The root is an element-by-element consumer of a sum in blocks: it follows the last block of each of its outer tiles,
+ * whose partial results are a buffer. */
+static bool write_resumed(TileWriter *writer) {
+    int place = tile_block_place(writer);
+    if (place < 1)
+        return false;
+    write_consumer(writer, place);
+    NameList around = {.count = place, .names = writer->outers.names};
+    PrimArg args[2] = {arg_name(writer->tile->anchor->name), arg_name(around.names[place - 1])};
+    if (writer->task && writer->fused == place)
+        args[1] = arg_name(writer->task);
+    sketch_add(writer->space, writer->sketch, PRIM_COMPUTE_AT, 0, NULL, 2, args);
+    writer->tile = tile_of_sum(writer, place);
+    writer->place = writer->task;
+    writer_clear(writer);
+    write_axes(writer);
+    if (!write_alone(writer))
+        return false;
+    add_around(writer, &around);
+    return true;
+}
+
 /* The tile of partial results is that of a stage alone. It reads its operands in place: few results read them a few
  * times only. */
 static bool write_pieces(TileWriter *writer, const Tile *whole) {
@@ -349,14 +407,10 @@ bool tile_emit_placed(Space *space, Group *group, const Tile *tile, const int *g
     writer.place = place;
     writer.vector = tile->candidate_count ? tile->candidates[genes[tile->vector_gene]] : -1;
     writer.order = (ReduceOrder)genes[tile->reduce_gene];
-    writer.outers = names_new(space->arena);
-    writer.middles = names_new(space->arena);
-    writer.inners = names_new(space->arena);
-    writer.reductions = names_new(space->arena);
-    writer.unrolled = names_new(space->arena);
+    writer_clear(&writer);
     bool blocks = tile_in_blocks(tile, genes);
     writer.block = -1;
-    if (blocks) {
+    if (blocks && !tile_clips(&writer)) {
         writer.order = REDUCE_BLOCKED;
         sketch->active[tile->reduce_gene] = false;
     }
@@ -376,9 +430,9 @@ bool tile_emit_placed(Space *space, Group *group, const Tile *tile, const int *g
         return write_pieces(&writer, tile);
     if (tile->fused && !tile_place(&writer) && !writer.outers.count)
         return false;
-    if (tile->fused)
+    if (tile->fused && !blocks)
         write_fused(&writer);
-    else if (!write_alone(&writer))
+    else if (!(tile->fused ? write_resumed(&writer) : write_alone(&writer)))
         return false;
     return tile_pack(&writer);
 }

@@ -28,13 +28,33 @@ like "$(chosen "$product(M=256, K=16384, N=256)" --threads=2)" 'parallel\((task|
 unlike "$(chosen "$product(M=256, K=256, N=256)")" "$blocks" "a short sum stays whole"
 unlike "$(chosen "$product(M=4, K=16384, N=256)")" "$blocks" "so does one that uses an operand a few times only"
 unlike "$(chosen "$product(M=256, N=256)")" "$blocks" "and one of unknown length"
-unlike "$(chosen 'def f(float(M,K) A, float(K,N) B) -> (D) { C(i,j) +=! A(i,k) * B(k,j) D(i,j) = max(C(i,j), 0) }
-    export f(M=256, K=16384, N=256)')" "$blocks" "and one that is followed in its tile: it must be complete there"
+
+followed='def f(float(M,K) A, float(K,N) B, float(N) b) -> (float(M,N) D) {
+    C(i,j) +=! A(i,k) * B(k,j)
+    D(i,j) = max(C(i,j) + b(j), 0)
+} export f'
+resumed='compute_at\(C, ([ij]_o|task)\).*reorder\(k_o, .*cache_write\(C, at=[ij]_tm, scope=register'
+like "$(chosen "$followed(M=256, K=16384, N=256)")" "$resumed" \
+    "what follows a sum is computed behind the last block, tile by tile"
+like "$(chosen "$followed(M=256, K=16384, N=256)" --threads=2)" "parallel.*$resumed" "by threads, too"
+unlike "$(chosen "$followed(M=256, K=256, N=256)")" "$resumed" "a short sum that is followed stays whole in registers"
+padded='def f(float(H,W,C) I, float(O,C,3,3) F, float(O) b) -> (Q) {
+    T(h,w,o) +=! (I(h + kh - 1, w + kw - 1, c) else 0) * F(o, c, kh, kw) where h in 0:H, w in 0:W
+    Q(h,w,o) = max(T(h,w,o) + b(o), 0)
+} export f'
+like "$(chosen "$padded(H=14, W=14, C=2048, O=256)")" 'compute_at\(T, [hwo]_o\).*reorder\(c_o, ' \
+    "so are sums with a padded operand"
 
 if runs_here x86-64-v3; then
     chosen "$product(M=96, K=8200, N=100)" --target=x86-64-v3 >"$work/chosen"
     like "$(cat "$work/chosen")" "$blocks" "where the last block is shorter"
     runs "it computes the sum" "$TENSORC" -run --target=x86-64-v3 --threads=1 --db="$work/none.db" "$work/f.tensor"
+    for threads in 1 2; do
+        chosen "$followed(M=96, K=8200, N=100)" --target=x86-64-v3 --threads=$threads >"$work/chosen"
+        like "$(cat "$work/chosen")" "$resumed" "and what follows it, $threads threads"
+        runs "it computes that" "$TENSORC" -run --target=x86-64-v3 --threads=$threads --db="$work/none.db" \
+            "$work/f.tensor"
+    done
 fi
 
 done_testing
