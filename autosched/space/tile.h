@@ -131,6 +131,38 @@ bool tile_pack(TileWriter *writer);
 bool operand_packable(const Expr *read);
 /* Whether an operand is read along both axes. */
 bool tile_shares_operand(const Tile *tile, int a, int b);
+/* copy.c: the layout of a copy of what is read. */
+typedef LIST(PrimArg) CopyLayout;
+typedef struct CopyRead {
+    Space *space;
+    const Expr *read;
+    const Var *axis; /* of the lanes; NULL: there are none */
+    int lanes;
+    bool at_root;
+    const int *ranks; /* of each dimension: the place of its innermost reduction in the order of use; -1: it has none */
+} CopyRead;
+const char *copy_dimension(Space *space, int dimension);
+/* Whether panels of lanes suit it; and of which dimension. */
+bool copy_is_panels(const CopyRead *copied, int *dimension);
+/* False: no layout helps. An empty layout is that of the tensor. */
+bool copy_layout(const CopyRead *copied, CopyLayout *layout);
+/* Adds the dimensions that are not done, in the order of use; spatial_last puts those without reductions last. */
+void copy_add_others(const CopyRead *copied, CopyLayout *layout, const bool *done, bool spatial_last);
+/* Writes how the loops of a cache_read run, whose nest is given. */
+typedef struct CopyWriter {
+    Space *space;
+    Group *group;
+    Sketch *sketch;
+} CopyWriter;
+const NestStage *nest_stage_named(const Nest *nest, const char *name); /* NULL: none */
+/* In vectors; lanes that are a stride apart in the source are transposed in registers. */
+void copy_vectorize(const CopyWriter *writer, const NestStage *copy, int lanes);
+/* A row of all panels at once: it is contiguous, and rows may be pages apart. */
+void copy_by_rows(const CopyWriter *writer, const NestStage *copy);
+/* For an instruction: in the source its lanes and steps are in the opposite order. */
+void copy_unroll(const CopyWriter *writer, const NestStage *copy);
+/* Makes the outer loops of a copy at the root parallel, as many as give every thread work. */
+void copy_parallelize(const CopyWriter *writer, const NestStage *copy);
 /* tile_clip.c: how many orders of the reductions there are. */
 int tile_reduce_orders(const Space *space, const Tile *tile);
 /* Whether the order leaves out terms outside a tensor; whether that makes sense; which operands are then not packed. */

@@ -2,25 +2,12 @@
  * read has an `else`; placed at the root, in each task (without tasks: in the outer loops that change the operand), or
  * in each outer tile.
  *
- * Layouts, for n lanes and the dimension d that the vector axis v walks through; others are in the order of use:
- *     index v              (d/n, others..., d%n)     a panel of n columns is contiguous
- *     index v + ...        (others..., d)
- *     index s*v + ...      (others..., d%s, d/s)     elements that a stride skips lie apart
- *     without v            (reduced..., spatial...)  for the elements that one step of the reduction broadcasts
  * A constant that is larger than the caches has panels as wide as the register tile, in the order of the outer loops:
  * (spatial..., d/n, others..., d%n). Versions for several sizes share one copy of any other constant.
  */
 #include "autosched/space/tile.h"
 
 #include <string.h>
-
-enum { TASKS_PER_COPY = 32 };
-
-typedef LIST(PrimArg) Layout;
-
-static const char *dimension_name(Space *space, int dimension) {
-    return arena_printf(space->arena, "d%d", dimension);
-}
 
 /* The rank of a dimension in the order of use: that of its innermost reduction; spatial ones come first. */
 static int use_rank(const TileWriter *writer, const Expr *index) {
@@ -32,19 +19,6 @@ static int use_rank(const TileWriter *writer, const Expr *index) {
             rank = place;
     }
     return rank;
-}
-
-/* Adds the dimensions that are not done, in the order of use; spatial_last puts those without reductions last. */
-static void add_others(TileWriter *writer, Layout *layout, const Expr *read, const bool *done, bool spatial_last) {
-    int limit = 2 * writer->tile->reduction_count + 1;
-    for (int rank = spatial_last ? 0 : -1; rank <= limit; rank++)
-        for (int d = 0; d < read->count; d++) {
-            int place = use_rank(writer, read->args[d]);
-            if (spatial_last && place < 0)
-                place = limit;
-            if (!done[d] && place == rank)
-                list_push(writer->space->arena, layout, arg_name(dimension_name(writer->space, d)));
-        }
 }
 
 /* The position of the axis' outer loop; -1: none. */
@@ -71,60 +45,40 @@ static bool is_outside_panels(const TileWriter *writer, const Expr *index) {
 }
 
 /* Puts panels into the order in which the loops reach them: memory is read from one end to the other. */
-static void add_outside(TileWriter *writer, Layout *layout, const Expr *read, bool *done) {
+static void add_outside(TileWriter *writer, CopyLayout *layout, const Expr *read, bool *done) {
     for (int d = 0; d < read->count; d++)
         if (!done[d] && is_outside_panels(writer, read->args[d])) {
-            list_push(writer->space->arena, layout, arg_name(dimension_name(writer->space, d)));
+            list_push(writer->space->arena, layout, arg_name(copy_dimension(writer->space, d)));
             done[d] = true;
         }
 }
 
-/* Adds a part of the vector axis' dimension, by the columns of a panel: those of a vector, or all of a register tile's,
- * which then form one stream of memory. */
-static void add_panel(TileWriter *writer, Layout *layout, const TileOperand *operand, const char *name, char op) {
+/* Panels as wide as the register tile, which form one stream of memory. */
+static void stream_layout(TileWriter *writer, const TileOperand *operand, const CopyRead *copied, int dimension,
+                          CopyLayout *layout) {
     const TileAxis *axis = &writer->tile->axes[writer->vector];
+    const char *name = copy_dimension(writer->space, dimension);
     HoleSource columns = {axis->vector, 1, axis->lanes, NULL};
-    list_push(writer->space->arena, layout,
-              operand->streamed ? arg_op_gene(writer->space, writer->sketch, name, op, columns)
-                                : arg_op(writer->space, name, op, axis->lanes));
+    bool *done = ARENA_ARRAY(writer->space->arena, bool, operand->read->count + 1);
+    done[dimension] = true;
+    add_outside(writer, layout, operand->read, done);
+    list_push(writer->space->arena, layout, arg_op_gene(writer->space, writer->sketch, name, '/', columns));
+    copy_add_others(copied, layout, done, false);
+    list_push(writer->space->arena, layout, arg_op_gene(writer->space, writer->sketch, name, '%', columns));
 }
 
 /* False: no layout helps. An empty layout is that of the tensor. */
-static bool choose_layout(TileWriter *writer, const TileOperand *operand, PackPlace place, Layout *layout) {
-    Space *space = writer->space;
+static bool choose_layout(TileWriter *writer, const TileOperand *operand, PackPlace place, CopyLayout *layout) {
     const Expr *read = operand->read;
     const TileAxis *axis = writer->vector >= 0 ? &writer->tile->axes[writer->vector] : NULL;
-    int dimension = -1;
-    int64_t coefficient = 0;
-    AccessKind kind = axis ? access_along(read, axis->axis, &dimension, &coefficient) : ACCESS_NONE;
-    bool plain = axis && dimension >= 0 && read->args[dimension]->kind == EXPR_VAR;
-    const char *name = dimension >= 0 ? dimension_name(space, dimension) : NULL;
-    bool *done = ARENA_ARRAY(space->arena, bool, read->count + 1);
-    if (kind == ACCESS_IRREGULAR)
-        return read->otherwise != NULL;
-    if (kind == ACCESS_NONE) {
-        if (!read->otherwise && place != PACK_ROOT && read->count > 1)
-            add_others(writer, layout, read, done, true);
-        return read->otherwise || layout->count;
-    }
-    done[dimension] = true;
-    if (plain && !read->otherwise) {
-        if (operand->streamed)
-            add_outside(writer, layout, read, done);
-        add_panel(writer, layout, operand, name, '/');
-        add_others(writer, layout, read, done, false);
-        add_panel(writer, layout, operand, name, '%');
-        return true;
-    }
-    if (kind == ACCESS_CONTIGUOUS)
-        return read->otherwise != NULL;
-    add_others(writer, layout, read, done, false);
-    if (coefficient == 1) {
-        list_push(space->arena, layout, arg_name(name));
-    } else {
-        list_push(space->arena, layout, arg_op(space, name, '%', coefficient));
-        list_push(space->arena, layout, arg_op(space, name, '/', coefficient));
-    }
+    int dimension = -1, *ranks = ARENA_ARRAY(writer->space->arena, int, read->count + 1);
+    for (int d = 0; d < read->count; d++)
+        ranks[d] = use_rank(writer, read->args[d]);
+    CopyRead copied = {writer->space,      read,          axis ? axis->axis : NULL, axis ? axis->lanes : 1,
+                       place == PACK_ROOT, .ranks = ranks};
+    if (!operand->streamed || !copy_is_panels(&copied, &dimension))
+        return copy_layout(&copied, layout);
+    stream_layout(writer, operand, &copied, dimension, layout);
     return true;
 }
 
@@ -173,7 +127,7 @@ static bool is_read_elsewhere(const TileWriter *writer, const Tensor *tensor) {
 }
 
 static bool add_copy(TileWriter *writer, const TileOperand *operand, PackPlace place, int number) {
-    Layout layout = {0};
+    CopyLayout layout = {0};
     const char *loop;
     if (!place_loop(writer, operand->read, place, &loop))
         return false;
@@ -197,131 +151,6 @@ static bool add_copy(TileWriter *writer, const TileOperand *operand, PackPlace p
     return true;
 }
 
-/* --- the loops of a copy --- */
-
-static const char *copy_loop(TileWriter *writer, const NestStage *copy, int loop) {
-    return arena_printf(writer->space->arena, "%s.%s", copy->stage->name, copy->loops[loop]->var->name);
-}
-
-/* The loop of a copy, outside its lanes, that runs along its source in memory; -1: none, or known to be shorter than
- * the lanes. */
-static int loop_along_source(const NestStage *copy, int lanes) {
-    const Expr *read = copy->stage->components[0].value;
-    if (read->kind != EXPR_READ || read->count == 0)
-        return -1;
-    const Expr *index = read->args[read->count - 1], *value = NULL;
-    for (int a = 0; a < copy->stage->axis_count; a++)
-        if (index->kind == EXPR_VAR && index->var == copy->stage->axes[a])
-            value = copy->axis_values[a];
-    for (int l = 0; value && value->kind == EXPR_VAR && l < copy->loop_count - 1; l++)
-        if (copy->loops[l]->var == value->var && (copy->loops[l]->extent < 0 || copy->loops[l]->extent >= lanes))
-            return l;
-    return -1;
-}
-
-/* If lanes are a stride apart, copies as many neighbours along the source as there are lanes together: instead of
- * gathers, a block is transposed in registers. */
-static void transpose_copy(TileWriter *writer, const NestStage *copy, int lanes) {
-    Space *space = writer->space;
-    int along = loop_along_source(copy, lanes), last = copy->loop_count - 1;
-    if (along < 0 || copy->loops[last]->extent != lanes)
-        return;
-    const char *base = arena_printf(space->arena, "%s_%s", copy->stage->name, copy->loops[along]->var->name);
-    const char *names[2] = {space_local_name(space, writer->group, arena_printf(space->arena, "%s_o", base)),
-                            space_local_name(space, writer->group, arena_printf(space->arena, "%s_i", base))};
-    PrimArg args[2] = {arg_name(copy_loop(writer, copy, along)), arg_int(lanes)};
-    sketch_add(space, writer->sketch, PRIM_SPLIT, 2, names, 2, args);
-    NameList order = names_new(space->arena);
-    for (int l = along + 1; l < last; l++)
-        names_add(&order, copy_loop(writer, copy, l));
-    bool apart = order.count > 0;
-    names_add(&order, names[1]);
-    names_add(&order, copy_loop(writer, copy, last));
-    if (apart)
-        sketch_loops(space, writer->sketch, PRIM_REORDER, order.names, order.count);
-    sketch_loops(space, writer->sketch, PRIM_UNROLL, &names[1], 1);
-}
-
-/* The loop over panels whose lanes continue in the source where those of another end; -1: none, or it is innermost
- * already. */
-static int loop_over_panels(const NestStage *copy) {
-    const Expr *read = copy->stage->components[0].value, *value = NULL;
-    int last = copy->loop_count - 1;
-    const Expr *index = read->kind == EXPR_READ && read->count > 0 ? read->args[read->count - 1] : NULL;
-    for (int a = 0; index && a < copy->stage->axis_count; a++)
-        if (index->kind == EXPR_VAR && index->var == copy->stage->axes[a])
-            value = copy->axis_values[a];
-    for (int l = 0; value && l < last - 1 && expr_uses_var(value, copy->loops[last]->var); l++)
-        if (expr_uses_var(value, copy->loops[l]->var))
-            return l;
-    return -1;
-}
-
-/* Copies a row of all panels at once: it is contiguous, and rows may be pages apart. */
-static void copy_by_rows(TileWriter *writer, const NestStage *copy) {
-    int panels = loop_over_panels(copy), last = copy->loop_count - 1;
-    NameList order = names_new(writer->space->arena);
-    for (int l = panels + 1; panels >= 0 && l < last; l++)
-        names_add(&order, copy_loop(writer, copy, l));
-    if (panels < 0)
-        return;
-    names_add(&order, copy_loop(writer, copy, panels));
-    names_add(&order, copy_loop(writer, copy, last));
-    sketch_loops(writer->space, writer->sketch, PRIM_REORDER, order.names, order.count);
-}
-
-static void vectorize_copy(TileWriter *writer, const NestStage *copy, int lanes) {
-    int last = copy->loop_count - 1;
-    const char *lane = copy_loop(writer, copy, last);
-    if (lanes < 2 || (copy->loops[last]->extent >= 0 && copy->loops[last]->extent < 2))
-        return;
-    if (copy->loops[last]->extent != lanes) {
-        const char *base = arena_printf(writer->space->arena, "%s_%s", copy->stage->name, copy->loops[last]->var->name);
-        const char *names[2] = {
-            space_local_name(writer->space, writer->group, arena_printf(writer->space->arena, "%s_o", base)),
-            space_local_name(writer->space, writer->group, arena_printf(writer->space->arena, "%s_v", base))};
-        PrimArg args[2] = {arg_name(lane), arg_int(lanes)};
-        sketch_add(writer->space, writer->sketch, PRIM_SPLIT, 2, names, 2, args);
-        lane = names[1];
-    }
-    sketch_loops(writer->space, writer->sketch, PRIM_VECTORIZE, &lane, 1);
-    transpose_copy(writer, copy, lanes);
-}
-
-/* In the source the lanes and steps of an instruction are in the opposite order. */
-static void unroll_copy(TileWriter *writer, const NestStage *copy) {
-    const char *names[2] = {copy_loop(writer, copy, copy->loop_count - 2),
-                            copy_loop(writer, copy, copy->loop_count - 1)};
-    sketch_loops(writer->space, writer->sketch, PRIM_UNROLL, names, 2);
-}
-
-/* Makes the outer loops of a copy at the root parallel, as many as give every thread work. */
-static void parallelize_copy(TileWriter *writer, const NestStage *copy) {
-    int count = 0;
-    int64_t tasks = 1;
-    while (count < copy->loop_count - 1 && tasks < TASKS_PER_COPY && tasks > 0)
-        tasks *= copy->loops[count++]->extent;
-    if (count == 0 || writer->space->target->threads == 1)
-        return;
-    PrimArg args[count];
-    for (int i = 0; i < count; i++)
-        args[i] = arg_name(copy_loop(writer, copy, i));
-    const char *task = args[0].name;
-    if (count > 1) {
-        const char *base = arena_printf(writer->space->arena, "%s_task", copy->stage->name);
-        task = space_local_name(writer->space, writer->group, base);
-        sketch_add(writer->space, writer->sketch, PRIM_FUSE, 1, &task, count, args);
-    }
-    sketch_loops(writer->space, writer->sketch, PRIM_PARALLEL, &task, 1);
-}
-
-static const NestStage *find_stage(const Nest *nest, const char *name) {
-    for (int s = 0; s < nest->stage_count; s++)
-        if (strcmp(nest->stages[s]->stage->name, name) == 0)
-            return nest->stages[s];
-    return NULL;
-}
-
 static bool schedule_copies(TileWriter *writer, const PackPlace *places) {
     Arena *scratch = arena_new();
     Nest *nest = sketch_nest(scratch, writer->space, writer->group, writer->sketch);
@@ -329,18 +158,19 @@ static bool schedule_copies(TileWriter *writer, const PackPlace *places) {
         if (places[i] == PACK_NONE)
             continue;
         const TileOperand *operand = &writer->tile->operands.items[i];
-        const NestStage *copy = find_stage(nest, operand->name);
+        const NestStage *copy = nest_stage_named(nest, operand->name);
         if (!copy || copy->loop_count == 0)
             continue;
+        CopyWriter copies = {writer->space, writer->group, writer->sketch};
         int lanes = writer->vector >= 0 ? writer->tile->axes[writer->vector].lanes : 1;
         if (tile_instr_packs(writer, operand->read))
-            unroll_copy(writer, copy);
+            copy_unroll(&copies, copy);
         else
-            vectorize_copy(writer, copy, lanes);
+            copy_vectorize(&copies, copy, lanes);
         if (places[i] == PACK_ROOT)
-            parallelize_copy(writer, copy);
+            copy_parallelize(&copies, copy);
         else if (copy->loops[copy->loop_count - 1]->extent == lanes && !tile_instr_packs(writer, operand->read))
-            copy_by_rows(writer, copy);
+            copy_by_rows(&copies, copy);
     }
     bool built = nest != NULL;
     arena_free(scratch);

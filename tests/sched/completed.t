@@ -19,6 +19,10 @@ def blur(float(H, W) I) -> (O) {
     O(y, x) = (bx(y, x) + bx(y + 1, x) + bx(y + 2, x)) / 3
 }
 def matmul(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }
+def transposed(float(M, K) A, float(N, K) B) -> (C) { C(i, j) +=! A(i, r_k) * B(j, r_k) }
+def conv(float(C, H, W) I, float(K, C, 3, 3) F) -> (O) {
+    O(k, y, x) +=! (I(r_c, y + r_i - 1, x + r_j - 1) else 0) * F(k, r_c, r_i, r_j) where y in 0:H, x in 0:W
+}
 def twice(float(M, K) A, float(K, N) B) -> (C, D) {
     t(i, j) = B(i, j) * 2
     C(i, j) +=! A(i, r_k) * B(r_k, j)
@@ -67,13 +71,31 @@ is "$(grep -c '^vectorize(' added) $(grep -c 'O[._]' added)" "1 1" \
     diag_file added
 sizes='(M=96, K=64, N=96)'
 block matmul 'reorder(C.r_k, C.j, C.i)'
-is "$(grep -c '^vectorize(' added)" 1 "vectors for another order of loops" || diag_file err
+is "$(grep -c '^vectorize(C_i_v)' added)" 1 "vectors for another order of loops" || diag_file err
 is "$("$TENSORC" -O2 --target=x86-64-v4 --threads=1 -d n -c file.tensor -o file.o 2>&1 |
     sed -n 's/^ *for \([rij]_*k*\)_*[a-z]* .*/\1/p' | head -n 1)" \
     r_k "that the block gives stays the order"
 block matmul 'io, ii = split(C.i, 24)'
 is "$(grep -c 'cache_write(C, at=.*, scope=register)' added) $(grep -c '^vectorize(' added)" "1 1" \
     "sums are kept in registers"
+sizes='(M=512, K=512, N=512)'
+block transposed 'a, b, c, d = tile(C.i, C.j, 64, 64)'
+like "$(cat added)" '^C_B_p = cache_read\(B, .*layout=\(d0/16, d1, d0%16\)\)' "an operand of a stride is packed"
+is "$(grep -c '^vectorize(C_B_p' added)" 1 "in vectors"
+block transposed 'a, b, c, d = tile(C.i, C.j, 64, 64) P = cache_read(B, at=b, layout=(d0/16, d1, d0%16))'
+is "$status $(grep -c 'cache_read(P' added) $(grep -c 'cache_read(B' added)" "0 0 0" "but not what the block packs" ||
+    diag_file added
+block transposed 'a, b, c, d = tile(C.i, C.j, 64, 64)' --threads=4
+is "$(grep -c '^parallel(C.a)' added) $(grep -c '^vectorize(C_B_p' added)" "1 1" "beside threads" || diag_file added
+block matmul 'a, b, c, d = tile(C.i, C.j, 4, 32) reorder(a, b, C.r_k, c, d)'
+like "$(cat added)" '^C_sums = cache_write\(C, at=C.b, scope=register\)' "a tile of the block stays in registers" ||
+    diag_file added
+like "$(cat added)" '^unroll\(C_sums.c, C_d_o\)' "with all of its rows"
+block matmul 'a, b = split(C.j, 64)'
+like "$(cat added)" ' = split\(C.i, ' "rows are of another axis than the lanes" || diag_file added
+sizes='(C=16, H=56, W=56, K=64)'
+block conv 'a, b = split(O.k, 16)'
+is "$status $(grep -c 'cache_read(I' added)" "0 1" "what is read outside is copied with its ends" || diag_file added
 sizes='(K=4096)'
 block dot 'ko, ki = split(C.r_k, 1024)'
 is "$(grep -c 'rfactor(.*, scope=register)' added)" 2 "those of one element in lanes" || diag_file err
@@ -107,10 +129,15 @@ export matmul(M=29, K=31, N=47) as m schedule m on x86 { io, ii = split(C.i, 8) 
 export matmul(M=17, K=23, N=19) as n schedule n on x86 { reorder(C.j, C.i, C.r_k) }
 export dot(K=1001) as d schedule d on x86 { ko, ki = split(C.r_k, 128) }
 export twice(M=33, K=33, N=33) as t schedule t on x86 { parallel(C.i) }
+export transposed(M=37, K=97, N=71) as e schedule e on x86 { a, b, c, d = tile(C.i, C.j, 16, 32) }
+export transposed(M=16, K=1, N=15) as g schedule g on x86 { a, b = split(C.j, 16) }
+export transposed as q schedule q on x86 { a, b, c, d = tile(C.i, C.j, 8, 64) }
+export matmul(M=61, K=97, N=71) as h schedule h on x86 { a, b, c, d = tile(C.i, C.j, 4, 32) reorder(a, b, C.r_k, c, d) }
+export conv(C=5, H=17, W=37, K=33) as o schedule o on x86 { a, b = split(O.k, 16) }
 END_OF_RUN
 cat defs.tensor run.tensor >both.tensor
 if [ "$(uname -m)" = x86_64 ]; then
-    runs "completed blocks run" "$TENSORC" -O2 -run both.tensor
-    is "$(grep -c 'all results checked' out)" 5 "and compute what they mean" || diag_file out
+    runs "completed blocks run" "$TENSORC" -O2 -D M=17 -D N=65 -D K=31 -run both.tensor
+    is "$(grep -c 'all results checked' out)" 10 "and compute what they mean" || diag_file out
 fi
 done_testing
