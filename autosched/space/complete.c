@@ -1,10 +1,11 @@
 /* complete.c - what a user's block leaves open in the stages that it names, as genes.
  *
  * A stage is open if none of its loops is vectorized, unrolled or run by an instruction, and nothing of it is kept in
- * registers: then vectors, sums in registers, a place for its buffer further out (store_at) and threads can be added.
- * Loops keep the order and the sizes that the block gives them; new ones are cut off their inner ends. The statements
- * come after the user's, and each is kept only where the nest is legal with it: a point of the space is legal if the
- * user's own statements are.
+ * registers: then vectors and sums in registers (complete_block.c), copies of what they read (complete_pack.c), a place
+ * for its buffer further out (store_at) and threads can be added. Stages of a scan are completed inside a step. Loops
+ * keep the order and the sizes that the block gives them; new ones are cut off their inner ends. The statements come
+ * after the user's, and each is kept only where the nest is legal with it: a point of the space is legal if the user's
+ * own statements are.
  */
 #include "autosched/space/complete.h"
 #include "lang/machine.h"

@@ -287,17 +287,22 @@ static void take_out(Grouping *grouping, StageUses *facts) {
         space->common.count--;
 }
 
+/* Not one of which a block says how it runs. */
+static bool may_be_taken_out(const StageUses *facts) {
+    return facts->scan && !facts->inlined && !facts->grouped;
+}
+
 /* Takes stages out of scans: what depends on no earlier step is computed for all steps before the scan; reductions that
  * no step needs, after it. */
 static void empty_scans(Grouping *grouping) {
     for (int s = 0; s < grouping->count; s++) {
         StageUses *facts = &grouping->facts[s];
-        if (facts->scan && !facts->inlined && !needs_scan(grouping, facts))
+        if (may_be_taken_out(facts) && !needs_scan(grouping, facts))
             take_out(grouping, facts);
     }
     for (int s = grouping->count - 1; s >= 0; s--) {
         StageUses *facts = &grouping->facts[s];
-        if (facts->scan && !facts->inlined && stage_has_reuse(facts->stage) && !is_needed_in_scan(grouping, facts))
+        if (may_be_taken_out(facts) && stage_has_reuse(facts->stage) && !is_needed_in_scan(grouping, facts))
             take_out(grouping, facts);
     }
 }

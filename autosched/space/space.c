@@ -145,7 +145,7 @@ static bool numbers_reads(const Schedule *schedule) {
 }
 
 Space *space_new(Arena *arena, const Program *program, const Target *target, const Schedule *user) {
-    if (user && (says_exactly(user) || program->scan_count > 0))
+    if (user && says_exactly(user))
         return space_of_holes(arena, program, target, user);
     Space *space = space_begin(arena, program, target, user);
     if (user) {

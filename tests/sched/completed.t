@@ -39,6 +39,13 @@ def pair(float(M, K) A, float(K, N) B, float(N, K) c) -> (E) {
 }
 def dot(float(K) A, float(K) B) -> (C) { C() +=! A(r_k) * B(r_k) }
 def steps(float(T, N) x) -> (h) { scan t { h(t, j) = x(t, j) + (h(t-1, j) else 0) } }
+def rnn(float(T, B, I) x, const float(H, I) wx, const float(H, H) wh) -> (h) {
+    scan t {
+        p(t, b, j) +=! x(t, b, r_i) * wx(j, r_i)
+        a(t, b, j) +=! (h(t-1, b, r_k) else 0) * wh(j, r_k)
+        h(t, b, j) = tanh(p(t, b, j) + a(t, b, j))
+    }
+}
 END_OF_DEFS
 
 # --- stages that read what the block copies or inlines
@@ -106,6 +113,28 @@ block twice 'io, ii = split(C.i, 8) jo, jv = split(C.j, 16) reorder(io, jo, C.r_
 is "$status $(grep -c '^inline(t)' added)" "0 1" "are inlined as without the block" || diag_file err
 is "$(grep -c '^vectorize(' added) $(grep -c 'C[._]' added)" "1 0" "or get vectors; the others stay" || diag_file added
 
+# --- stages of a scan
+sizes='(T=8, B=4, I=64, H=128)'
+block rnn 'jo, ji = split(a.j, 64)'
+is "$status $(grep -c '^compute_root(p)' added)" "0 1" "what needs no earlier step is computed before the scan" ||
+    diag_file err
+like "$(cat added)" '^a_sums = cache_write\(a, at=.*, scope=register\)' "a sum of a step is kept in registers"
+like "$(cat added)" '^a_wh_p = cache_read\(wh, layout=\(d0/16, d1, d0%16\)\)' "what all steps read is packed once"
+is "$(grep -c '^vectorize(j_v)' added)" 1 "stages that the block does not name get vectors" || diag_file added
+block rnn 'bo, bi = split(p.b, 2)'
+is "$status $(grep -c 'compute_root(p)' found)" "0 0" "but one that it names stays in its scan" || diag_file added
+block rnn 'compute_root(p) compute_at(a, scan.t)'
+is "$status $(grep -c '^p_sums = ' added) $(grep -c '^a_sums = ' added)" "0 1 1" "unless it says otherwise" ||
+    diag_file added
+cp file.o whole.o
+{ cat defs.tensor; echo "export rnn$sizes as f"; sed '/^#/d; s/ on .*{/ on x86 {/' found; } >pasted.tensor
+runs "what was found, pasted in" "$TENSORC" -O2 --target=x86-64-v4 --threads=1 -c pasted.tensor -o pasted.o
+sizes='(T=8, N=32)'
+block steps 'jo, ji = split(h.j, 16)'
+is "$status $(cat added)" "0 vectorize(h.ji)" "a block of a single step, too" || diag_file added
+block steps 'to, ti = split(scan.t, 4)'
+is "$status $(grep -c '^vectorize' added)" "0 1" "with the steps in blocks" || diag_file added
+
 # --- as it is written
 sizes='(H=258, W=514)'
 block blur 'yo, yi = split(O.y, 64) compute_at(bx, yi) exactly()'
@@ -117,8 +146,6 @@ for level in 0 1; do
     is "$(grep -c 'exactly()' found)" 1 "and the block that it writes stays so"
 done
 sizes='(T=8, N=32)'
-block steps 'jo, ji = split(h.j, 16)'
-is "$status $(cat added)" "0 " "nor is anything added beside a scan"
 block steps 'exactly(h)'
 like "$(cat err)" 'exactly takes 0 arguments, not 1' "exactly has no arguments"
 
@@ -133,11 +160,15 @@ export transposed(M=37, K=97, N=71) as e schedule e on x86 { a, b, c, d = tile(C
 export transposed(M=16, K=1, N=15) as g schedule g on x86 { a, b = split(C.j, 16) }
 export transposed as q schedule q on x86 { a, b, c, d = tile(C.i, C.j, 8, 64) }
 export matmul(M=61, K=97, N=71) as h schedule h on x86 { a, b, c, d = tile(C.i, C.j, 4, 32) reorder(a, b, C.r_k, c, d) }
+export rnn(T=5, B=3, I=7, H=33) as r schedule r on x86 { jo, ji = split(a.j, 8) }
+export rnn(T=1, B=1, I=1, H=16) as s schedule s on x86 { compute_root(p) compute_at(a, scan.t) }
+export rnn as v schedule v on x86 { bo, bi = split(h.b, 2) }
+export steps(T=7, N=131) as u schedule u on x86 { to, ti = split(scan.t, 4) jo, ji = split(h.j, 48) }
 export conv(C=5, H=17, W=37, K=33) as o schedule o on x86 { a, b = split(O.k, 16) }
 END_OF_RUN
 cat defs.tensor run.tensor >both.tensor
 if [ "$(uname -m)" = x86_64 ]; then
-    runs "completed blocks run" "$TENSORC" -O2 -D M=17 -D N=65 -D K=31 -run both.tensor
-    is "$(grep -c 'all results checked' out)" 10 "and compute what they mean" || diag_file out
+    runs "completed blocks run" "$TENSORC" -O2 -D M=17 -D N=65 -D K=31 -D T=3 -D B=5 -D I=9 -D H=17 -run both.tensor
+    is "$(grep -c 'all results checked' out)" 14 "and compute what they mean" || diag_file out
 fi
 done_testing
