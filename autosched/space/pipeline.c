@@ -147,6 +147,27 @@ static bool is_large(const Finding *finding, int root) {
     return bytes > (double)finding->space->target->machine->cache_bytes[0];
 }
 
+static bool names_producers(const PrimArg *arg) {
+    bool names = arg->kind == ARG_NAME && strncmp(arg->name, "producer", 8) == 0;
+    for (int i = 0; i < arg->count; i++)
+        names |= names_producers(&arg->items[i]);
+    return names;
+}
+
+/* Whether a rule of the source for the target schedules stages together: then it is asked of little data, too. */
+static bool has_rule_for_several(const Space *space) {
+    bool several = false;
+    for (int r = 0; r < space->program->rule_count; r++) {
+        const Rule *rule = space->program->rules[r];
+        if (target_match(space->target, rule->schedule.target) <= 0)
+            continue;
+        for (int p = 0; p < rule->schedule.count; p++)
+            for (int a = 0; a < rule->schedule.prims[p].arg_count; a++)
+                several |= names_producers(&rule->schedule.prims[p].args[a]);
+    }
+    return several;
+}
+
 static void add_pipeline(Finding *finding, int root, int count) {
     Arena *arena = finding->space->arena;
     Pipeline *pipeline = ARENA_NEW(arena, Pipeline);
@@ -163,6 +184,7 @@ void space_find_pipelines(Space *space) {
     const Program *program = space->program;
     if (program->scan_count > 0)
         return;
+    bool small = has_rule_for_several(space);
     bool taken[program->stage_count + 1], member[program->stage_count + 1];
     for (int s = 0; s < program->stage_count; s++)
         taken[s] = space->held && space->held[s];
@@ -172,7 +194,7 @@ void space_find_pipelines(Space *space) {
         Finding finding = {space, program, space->present, taken, member, root};
         memset(member, 0, sizeof member);
         int count = take_members(&finding, root);
-        if (count > 1 && reads_neighbours(&finding, root) && is_large(&finding, root))
+        if (count > 1 && reads_neighbours(&finding, root) && (small || is_large(&finding, root)))
             add_pipeline(&finding, root, count);
     }
 }

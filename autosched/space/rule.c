@@ -2,8 +2,9 @@
  * root, a gene chooses between the group's own structures and the rule's statements.
  *
  * Formal names become those of the program: stage the root, axis[n] and sum[n] its loops, operand[n] what it reads,
- * producer[n] the stages that it reads, with loops of their own: producer[0].axis[1]. Names that statements return, and
- * holes, get names of the group's own. A rule that is legal for none of a few choices is left out, and noted.
+ * producer[n] the other stages of the group, with loops of their own: producer[0].axis[1]. Names that statements
+ * return, and holes, get names of the group's own. A rule that is legal for none of a few choices is left out, and
+ * noted, unless it is legal for the pipeline that ends in the same root.
  */
 #include "autosched/space/tile.h"
 
@@ -73,9 +74,39 @@ static int64_t extent_of(Var *const *axes, int count, int index) {
     return index < count ? axis_extent(axes[index]) : -1;
 }
 
+/* The stage as the group's nests have it: a pipeline inlines for itself. */
+static const Stage *stage_in_group(Space *space, const Group *group, const Stage *stage) {
+    return group->fused ? space->apart[program_stage_index(space->program, stage)] : inlined_stage(space, stage);
+}
+
+/* The producers of a group in the order of their numbers: those that the root reads, in the order in which it does,
+ * then those that these read, and so on. Returns how many there are. */
+static int list_producers(Space *space, const Group *group, const Stage **producers) {
+    const Stage *reader = group->root;
+    int count = 0;
+    for (int next = 0; reader; reader = next < count ? producers[next++] : NULL) {
+        const Stage *inlined = stage_in_group(space, group, reader);
+        for (int i = 0; operand_of(inlined, i); i++) {
+            const Tensor *tensor = operand_of(inlined, i);
+            const Stage *stage = program_stage_of(space->program, tensor);
+            bool listed = !stage || stage == group->root || !group_computes(group, tensor);
+            for (int p = 0; p < count && !listed; p++)
+                listed = producers[p] == stage;
+            if (!listed)
+                producers[count++] = stage;
+        }
+    }
+    return count;
+}
+
+static int count_producers(Space *space, const Group *group) {
+    const Stage *producers[group->stage_count + 1];
+    return list_producers(space, group, producers);
+}
+
 /* -1: not known. */
-static int64_t predicate_value(Space *space, const Stage *stage, int predicate, int index) {
-    const Stage *inlined = inlined_stage(space, stage);
+static int64_t predicate_value(Space *space, const Group *group, int predicate, int index) {
+    const Stage *stage = group->root, *inlined = stage_in_group(space, group, stage);
     switch ((Predicate)predicate) {
     case PREDICATE_REDUCTION: return stage->reduction_count > 0;
     case PREDICATE_ELEMENTWISE: return is_of_elements(inlined);
@@ -86,6 +117,7 @@ static int64_t predicate_value(Space *space, const Stage *stage, int predicate, 
     case PREDICATE_EXTENT: return extent_of((Var *const *)stage->axes, stage->axis_count, index);
     case PREDICATE_TERMS: return extent_of((Var *const *)stage->reductions, stage->reduction_count, index);
     case PREDICATE_OPERANDS: return count_operands(inlined);
+    case PREDICATE_PRODUCERS: return count_producers(space, group);
     case PREDICATE_LANES: return stage_lanes(space, inlined);
     case PREDICATE_THREADS: return space->target->threads;
     case PREDICATE_COUNT: break;
@@ -94,17 +126,17 @@ static int64_t predicate_value(Space *space, const Stage *stage, int predicate, 
 }
 
 /* The condition with its predicates as numbers; false: one is not known. */
-static bool with_values(Space *space, const Stage *stage, const PrimArg *condition, PrimArg *known) {
+static bool with_values(Space *space, const Group *group, const PrimArg *condition, PrimArg *known) {
     *known = *condition;
     if (condition->kind == ARG_NAME) {
         int index, predicate = predicate_find(condition->name, &index);
-        *known = arg_int(predicate_value(space, stage, predicate, index));
+        *known = arg_int(predicate_value(space, group, predicate, index));
         return known->value >= 0;
     }
     known->items = ARENA_ARRAY(space->arena, PrimArg, condition->count);
     bool all = true;
     for (int i = 0; i < condition->count; i++)
-        all &= with_values(space, stage, &condition->items[i], &known->items[i]);
+        all &= with_values(space, group, &condition->items[i], &known->items[i]);
     return all;
 }
 
@@ -112,11 +144,11 @@ static bool is_for_target(const Space *space, const Rule *rule) {
     return target_match(space->target, rule->schedule.target) > 0;
 }
 
-static bool applies(Space *space, const Stage *stage, const Rule *rule) {
+static bool applies(Space *space, const Group *group, const Rule *rule) {
     bool holds = is_for_target(space, rule);
     for (int c = 0; c < rule->condition_count && holds; c++) {
         PrimArg known;
-        holds = with_values(space, stage, &rule->conditions[c], &known);
+        holds = with_values(space, group, &rule->conditions[c], &known);
         Prim require = {.op = PRIM_REQUIRE, .arg_count = 1, .args = &known};
         holds = holds && constraint_holds(&rule->schedule, &require, NULL);
     }
@@ -165,13 +197,8 @@ static const char *loop_name(Formal *s, const Stage *stage, const char *name) {
 }
 
 static const Stage *producer_of(const Formal *s, int number) {
-    const Stage *inlined = inlined_stage(s->space, s->group->root);
-    for (int i = 0; operand_of(inlined, i); i++) {
-        const Stage *stage = program_stage_of(s->space->program, operand_of(inlined, i));
-        if (stage && number-- == 0)
-            return stage;
-    }
-    return NULL;
+    const Stage *producers[s->group->stage_count + 1];
+    return number < list_producers(s->space, s->group, producers) ? producers[number] : NULL;
 }
 
 /* A path: the first name, and behind its dot a loop of that stage. */
@@ -188,7 +215,7 @@ static const char *program_name(Formal *s, const char *name) {
         s->missing = stage ? s->missing : name;
         stage = stage ? stage : s->group->root;
     } else if (strncmp(name, "operand[", 8) == 0) {
-        const Tensor *tensor = operand_of(inlined_stage(s->space, stage), index_in_brackets(name));
+        const Tensor *tensor = operand_of(stage_in_group(s->space, s->group, stage), index_in_brackets(name));
         s->missing = tensor ? s->missing : name;
         return tensor ? tensor->name : name;
     } else if (length == 5 && strncmp(name, "stage", 5) == 0)
@@ -255,7 +282,7 @@ static bool ruled_emit(Space *space, Group *group, const int *genes, Sketch *ske
     const struct Ruled *ruled = group->ruled;
     int choice = genes[ruled->gene];
     for (int g = 0; g < group->genes.count; g++)
-        sketch->active[g] &= choice == 0 ? g <= ruled->gene : g == ruled->gene;
+        sketch->active[g] &= choice == 0 ? g <= ruled->gene : g == ruled->gene || (group->fused && g == 0);
     if (choice == 0)
         return ruled->emit(space, group, genes, sketch);
     add_statements(space, group, &ruled->sketches.items[choice - 1], genes, sketch);
@@ -285,12 +312,50 @@ static bool find_legal(Space *space, Group *group, const RuleSketch *rule) {
     return false;
 }
 
-static void note_misfit(Space *space, const Group *group, const Rule *rule) {
-    space->misfits.arena = space->arena;
-    text_add(&space->misfits, "%s%s for %s", space->misfits.length ? ", " : "", rule->name, group->root->name);
+/* A rule that holds for a root and is not legal. */
+typedef struct Misfit {
+    const Group *group;
+    const Rule *rule;
+} Misfit;
+
+typedef struct Ruling {
+    Space *space;
+    bool *applied; /* of each rule of the program: whether it holds for a root */
+    LIST(Misfit) misfits;
+} Ruling;
+
+static bool has_rule(const Group *group, const Rule *rule) {
+    for (int r = 0; group->ruled && r < group->ruled->sketches.count; r++)
+        if (group->ruled->sketches.items[r].rule == rule)
+            return true;
+    return false;
 }
 
-static void add_rule(Space *space, Group *group, const Rule *rule) {
+/* Whether the rule schedules the root in another group: its pipeline's, or a part of that. */
+static bool fits_elsewhere(const Space *space, const Misfit *misfit) {
+    const Group *group = misfit->group;
+    for (int g = 0; g < space->groups.count; g++) {
+        const Group *other = space->groups.items[g];
+        bool holds = other->fused ? other->fused == group->apart : group->fused && other->apart == group->fused;
+        if (holds && has_rule(other, misfit->rule))
+            return true;
+    }
+    return false;
+}
+
+static void note_misfits(const Ruling *ruling) {
+    Space *space = ruling->space;
+    space->misfits.arena = space->arena;
+    for (int m = 0; m < ruling->misfits.count; m++) {
+        const Misfit *misfit = &ruling->misfits.items[m];
+        if (!fits_elsewhere(space, misfit))
+            text_add(&space->misfits, "%s%s for %s", space->misfits.length ? ", " : "", misfit->rule->name,
+                     misfit->group->root->name);
+    }
+}
+
+static void add_rule(Ruling *ruling, Group *group, const Rule *rule) {
+    Space *space = ruling->space;
     RuleSketch sketch = {.rule = rule, .schedule = program_schedule(space, group, rule), .first = group->genes.count};
     if (sketch.schedule) {
         sketch.tree = hole_tree_new(space->arena, group_program(space, group), sketch.schedule, space->target);
@@ -302,11 +367,11 @@ static void add_rule(Space *space, Group *group, const Rule *rule) {
         return;
     }
     group->genes.count = sketch.first;
-    note_misfit(space, group, rule);
+    list_push(space->arena, &ruling->misfits, ((Misfit){group, rule}));
 }
 
-/* applied: of each rule, whether it holds for a root. */
-static void rule_group(Space *space, Group *group, bool *applied) {
+static void rule_group(Ruling *ruling, Group *group) {
+    Space *space = ruling->space;
     struct Ruled *ruled = ARENA_NEW(space->arena, struct Ruled);
     Gene gene = {.structural = true, .width = 1, .count = 1, .gain = NEEDED_GAIN};
     gene.name = arena_printf(space->arena, "%s rule", group->root->name);
@@ -314,9 +379,9 @@ static void rule_group(Space *space, Group *group, bool *applied) {
     group->ruled = ruled;
     group_add_gene(space, group, gene);
     for (int r = 0; r < space->program->rule_count; r++)
-        if (applies(space, group->root, space->program->rules[r])) {
-            applied[r] = true;
-            add_rule(space, group, space->program->rules[r]);
+        if (applies(space, group, space->program->rules[r])) {
+            ruling->applied[r] = true;
+            add_rule(ruling, group, space->program->rules[r]);
         }
     group->genes.items[ruled->gene].count = 1 + ruled->sketches.count;
     for (int r = 0; r < ruled->sketches.count; r++)
@@ -337,11 +402,13 @@ static void note_idle(Space *space, const bool *applied) {
 }
 
 void space_add_rules(Space *space) {
-    bool *applied = ARENA_ARRAY(space->arena, bool, space->program->rule_count + 1);
+    Ruling ruling = {.space = space};
+    ruling.applied = ARENA_ARRAY(space->arena, bool, space->program->rule_count + 1);
     for (int g = 0; g < space->groups.count && space->program->rule_count; g++)
-        if (!space->groups.items[g]->fused && !space->groups.items[g]->scan)
-            rule_group(space, space->groups.items[g], applied);
-    note_idle(space, applied);
+        if (!space->groups.items[g]->scan)
+            rule_group(&ruling, space->groups.items[g]);
+    note_misfits(&ruling);
+    note_idle(space, ruling.applied);
 }
 
 const char *group_rule(const Group *group, const int *genes) {

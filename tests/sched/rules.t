@@ -7,6 +7,11 @@ cat >defs.tensor <<'END_OF_DEFS'
 def turned(float(M, N) x) -> (y) { y(i, j) = x(j, i) * 2 }
 def matmul(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }
 def plain(float(M, N) x) -> (y) { y(i, j) = x(i, j) * 2 }
+def chain(float(H, W) a) -> (d) {
+    b(y, x) = (a(y, x) + a(y + 1, x) + a(y + 2, x)) / 3
+    c(y, x) = exp(b(y, x) + b(y + 1, x + 1) + b(y + 2, x + 2))
+    d(y, x) = (c(y, x) + c(y + 1, x) + c(y + 2, x)) / 3
+}
 def both(float(M, N) x, float(M, N) z) -> (y, w) {
     y(i, j) = x(i, j) * 2
     w(i, j) = z(i, j) * 3
@@ -64,6 +69,19 @@ like "$(cat found)" 'split\(y.i, 5\) (.*) = cache_write\(y, at=.*, scope=registe
 rules 'turned(N=5, M=7)' 'rule order on x86 applies elementwise { reorder(axis[0], axis[1], ?) vectorize(?) }'
 is "$status $(cat misfits)" "0 " "holes for orders and loops" || diag_file err
 
+strips='rule strips on x86 applies stencil, producers == 2 {
+    yo, yi = split(axis[0], ? in {4, 8})
+    compute_at(producer[0], yi) store_at(producer[0], yo)
+    compute_at(producer[1], yi) store_at(producer[1], yo)
+    xo, xv = split(axis[1], 16) vectorize(xv)
+    po, pv = split(producer[0].axis[1], 16) vectorize(pv)
+    qo, qv = split(producer[1].axis[1], 16) vectorize(qv)
+}'
+rules 'chain(H=200, W=300)' "$strips"
+is "$status $(cat misfits idle)" "0 " "producers of producers" || diag_file err
+rules 'chain(H=200, W=300)' "$(echo "$strips" | sed 's/== 2/> 0/; s/producer\[1\]/producer[2]/g')"
+is "$status $(cat misfits)" "0 strips for d" "but no more than there are" || diag_file err
+
 # --- what is not legal
 rules 'matmul(M=50, K=70, N=110)' 'rule lanes_of_sums on x86 applies reduction { vectorize(sum[0]) }
 rule third_axis on x86 applies reduction { vectorize(axis[2]) }'
@@ -90,9 +108,10 @@ runs "rule and applies are names elsewhere" "$TENSORC" -fsyntax-only names.tenso
 if [ "$(uname -m)" = x86_64 ]; then
     { cat defs.tensor; echo "$unrolled"; echo \
         'export turned(N=5, M=7) export both(N=8, M=3) export matmul(M=64, K=17, N=33)'
+        echo "$strips export chain(H=67, W=131)"
         echo 'rule lanes on x86 applies reuse {
             jo, jv = split(axis[1], ? in {4, 8, 16}) reorder(jo, sum[0], jv) vectorize(jv) }'; } >run.tensor
     runs "functions by rules run" "$TENSORC" -O2 -run run.tensor
-    is "$(grep -c 'all results checked' out)" 3 "and compute what they mean" || diag_file out
+    is "$(grep -c 'all results checked' out)" 4 "and compute what they mean" || diag_file out
 fi
 done_testing

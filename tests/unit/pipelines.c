@@ -206,6 +206,37 @@ static void test_mutations(Arena *arena, const Target *target) {
     ok(moved[0] > 0 && moved[1] > 0, "some move into strips (%d) and out of them (%d)", moved[0], moved[1]);
 }
 
+/* A rule schedules a chain of stencils in strips: producers are counted from the root on, also through each other. */
+static void test_rule(Arena *arena, const char *sizes, const Target *target) {
+    const char *text = arena_printf(arena,
+                                    "def f(float(%s) i) -> (d) { b(y, x) = i(y, x) + i(y + 1, x)\n"
+                                    "c(y, x) = exp(b(y, x) + b(y + 1, x) + b(y + 2, x))\n"
+                                    "d(y, x) = c(y, x) + c(y + 2, x) }\n"
+                                    "rule strips on x86 applies stencil, producers == 2 {\n"
+                                    "yo, yi = split(axis[0], ?rows in {4, 8})\n"
+                                    "compute_at(producer[0], yi)  store_at(producer[0], yo)\n"
+                                    "compute_at(producer[1], yi)  store_at(producer[1], yo)\n"
+                                    "p, v = split(producer[1].axis[1], 16)  vectorize(v) }",
+                                    sizes);
+    Space *space = space_new(arena, program_of_text(arena, text, NULL, 0), target, NULL);
+    const Group *group = space->pipelines.count ? space->pipelines.items[0]->group : NULL;
+    ok(group && group->others.count == 1, "%s: the pipeline has a rule", sizes);
+    if (!group || !group->others.count)
+        return;
+    int point[space->gene_count];
+    point_start(space, point);
+    point[group->first_gene] = 1;
+    point[group->first_gene + group->others.items[0].gene] = group->others.items[0].choice;
+    const char *rules = point_rules(arena, space, point), *strips = text_of(arena, point_schedule(arena, space, point));
+    ok(rules && strcmp(rules, "strips for d") == 0, "%s: it is chosen for the last stage", sizes);
+    const char *first = strstr(strips, "compute_at(c, "), *second = strstr(strips, "compute_at(b, ");
+    ok(first && second && first < second && strstr(strips, "store_at(b, ") && strstr(strips, "split(b.x, 16)"),
+       "%s: its statements are about both producers", sizes);
+    ok(!space->misfits.length && !space->idle.length, "%s: nothing is said of the groups apart", sizes);
+    point[group->first_gene] = 0;
+    ok(!point_rules(arena, space, point), "%s: apart there is no rule", sizes);
+}
+
 static void test_choice(Arena *arena, const Target *target) {
     const StaticChoice *choice =
         static_choice(arena, program_of_text(arena, cases[2].text, NULL, 0), target, EFFORT_MODEL, 0);
@@ -229,6 +260,8 @@ int main(void) {
     test_axes_inside(arena, &target);
     test_mutations(arena, &target);
     test_choice(arena, &target);
+    test_rule(arena, "1030, 2048", &target);
+    test_rule(arena, "20, 40", &target);
     arena_free(arena);
     return done_testing();
 }
