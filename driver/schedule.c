@@ -23,6 +23,8 @@ void schedule_notes(Text *text, const Schedule *schedule, const char *before) {
         text_add(text, "%snot legal by rules of the source: %s\n", before, schedule->misfits);
     if (schedule->idle)
         text_add(text, "%sapply to no stage, rules of the source: %s\n", before, schedule->idle);
+    if (schedule->gaps)
+        text_add(text, "%sholes that may lack choices: %s\n", before, schedule->gaps);
     if (schedule->refused)
         text_add(text, "%sleft with plain loops, as nothing that was tried for them is legal: %s\n", before,
                  schedule->refused);

@@ -369,6 +369,7 @@ typedef struct Schedule {
     const char *ruled;   /* and the rules of the source by which they are scheduled */
     const char *misfits; /* and rules that are not legal for them */
     const char *idle;    /* rules for the target that apply to no stage */
+    const char *gaps;    /* holes that may lack a choice: not all that may stand before them was looked at */
     const char *shorter; /* whose vectors are shorter than registers, as lanes are fetched one by one */
 } Schedule;
 

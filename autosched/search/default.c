@@ -295,6 +295,7 @@ Schedule *space_combine(Arena *arena, Space *space, int *point, Fit *fit) {
     schedule->shorter = names_of(arena, space, shorter);
     schedule->ruled = point_rules(arena, space, point);
     schedule->misfits = space->misfits.text ? arena_strdup(arena, space->misfits.text) : NULL;
+    schedule->gaps = space->gaps.text ? arena_strdup(arena, space->gaps.text) : NULL;
     schedule->idle = space->idle.text ? arena_strdup(arena, space->idle.text) : NULL;
     return schedule;
 }

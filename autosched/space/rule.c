@@ -363,6 +363,8 @@ static void add_rule(Ruling *ruling, Group *group, const Rule *rule) {
         sketch.holes = group->genes.count - sketch.first;
     }
     if (sketch.schedule && find_legal(space, group, &sketch)) {
+        if (sketch.tree)
+            hole_tree_gaps(sketch.tree, &space->gaps);
         list_push(space->arena, &group->ruled->sketches, sketch);
         return;
     }

@@ -119,6 +119,9 @@ static Space *space_begin(Arena *arena, const Program *program, const Target *ta
     if (holes)
         user = hole_tree_schedule(holes);
     *space = (Space){.arena = arena, .program = program, .target = target, .user = user, .holes = holes};
+    space->gaps.arena = arena;
+    if (holes)
+        hole_tree_gaps(holes, &space->gaps);
     return space;
 }
 

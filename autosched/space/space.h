@@ -139,6 +139,7 @@ struct Space {
     const Schedule *user;     /* the first group's; or NULL */
     HoleTree *holes;          /* its holes for names; or NULL */
     Text misfits;             /* rules that are not legal for the roots that they hold for: "RULE for STAGE, ..." */
+    Text gaps;                /* holes of the schedule and of rules that may lack a choice */
     Text idle;                /* rules for the target that hold for no root: "RULE, ..." */
     bool *held;               /* of each stage: the user's schedule says how it runs, no other group does; or NULL */
 };

@@ -20,7 +20,8 @@ typedef struct HoleNode {
 typedef struct TreeHole {
     int prim, arg, number; /* of the hole among all holes of the schedule */
     PrimArg written;
-    int most;              /* choices */
+    int most, fewest;      /* choices; of the nodes that were looked at */
+    int64_t ways, looks;   /* combinations of choices before it; how many of them were looked at */
     LIST(PrimArg) seen;    /* all that it may become */
 } TreeHole;
 
@@ -102,11 +103,14 @@ static HoleNode *node_on_way(HoleTree *tree, int hole, int64_t way) {
 }
 
 static void look_around(HoleTree *tree, int hole) {
-    int64_t ways = ways_to(tree, hole), looks = ways < NODES_LOOKED_AT ? ways : NODES_LOOKED_AT;
+    TreeHole *own = &tree->holes.items[hole];
+    int64_t ways = own->ways = ways_to(tree, hole), looks = ways < NODES_LOOKED_AT ? ways : NODES_LOOKED_AT;
+    own->looks = looks;
     for (int64_t look = 0; look < looks; look++) {
         const HoleNode *node = node_on_way(tree, hole, look * ways / looks);
+        own->fewest = look == 0 || node->offer.count < own->fewest ? node->offer.count : own->fewest;
         for (int i = 0; i < node->offer.count; i++)
-            list_push(tree->arena, &tree->holes.items[hole].seen, node->offer.items[i]);
+            list_push(tree->arena, &own->seen, node->offer.items[i]);
     }
 }
 
@@ -159,6 +163,17 @@ int hole_tree_most(const HoleTree *tree, int number) {
         if (tree->holes.items[h].number == number)
             return tree->holes.items[h].most;
     return 0;
+}
+
+void hole_tree_gaps(const HoleTree *tree, Text *text) {
+    for (int h = 0; h < tree->holes.count; h++) {
+        const TreeHole *own = &tree->holes.items[h];
+        if (own->looks < own->ways && own->fewest < own->most)
+            text_add(text, "%s?%s of %s (%lld of %lld combinations of what is chosen before it were looked at)",
+                     text->length ? ", " : "", own->written.name ? own->written.name : "",
+                     prim_info[tree->schedule->prims[own->prim].op].spelling, (long long)own->looks,
+                     (long long)own->ways);
+    }
 }
 
 const Schedule *hole_tree_fill(Arena *arena, HoleTree *tree, int64_t *choices) {

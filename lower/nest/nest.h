@@ -138,6 +138,9 @@ HoleTree *hole_tree_new(Arena *arena, const Program *program, const Schedule *sc
 const Schedule *hole_tree_schedule(const HoleTree *tree);
 /* How many choices the hole with that number has at most; 0: it stands for a number. */
 int hole_tree_most(const HoleTree *tree, int number);
+/* Adds those that may become something else besides, with choices before them that were not looked at: "?n of reorder
+ * (...), ...". */
+void hole_tree_gaps(const HoleTree *tree, Text *text);
 /* Fills these holes alone. Constraints stay. A choice becomes the one that it stands for: its remainder. */
 const Schedule *hole_tree_fill(Arena *arena, HoleTree *tree, int64_t *choices);
 /* Whether the source says nothing wrong of its holes: their places, and names in their lists. */
