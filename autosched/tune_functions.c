@@ -174,7 +174,10 @@ static void end_function(FileTuning *all, Together *together, int place) {
 
 bool autosched_tune(Planner *planner, const PlanFunction *functions, int count, const TuneOptions *options,
                     double deadline, const TuneBench *bench, FunctionTuning *tunings) {
-    FileTuning all = {.file = {planner, options, bench}, .leaves = options->trials > 0, .deadline = deadline};
+    TuneOptions shared = *options;
+    CostModel *model = tune_model(planner->arena, options);
+    shared.model = model;
+    FileTuning all = {.file = {planner, &shared, bench}, .leaves = options->trials > 0, .deadline = deadline};
     all.trials = options->trials > 0 ? options->trials : TRIALS * count;
     all.own_budget = count > 0 ? options->budget_seconds / count : 0;
     all.contests = ARENA_ARRAY(planner->arena, Contest, count);
@@ -193,5 +196,6 @@ bool autosched_tune(Planner *planner, const PlanFunction *functions, int count, 
         if (measurable)
             tell_end(&all, &all.contests[c]);
     }
+    model_close(model);
     return measurable;
 }

@@ -15,7 +15,7 @@ bool feature_is_estimate(int feature);
 /* xgboost.c */
 extern const Setting xgboost_settings[];
 bool xgboost_open(CostModel *model);
-bool xgboost_fit(CostModel *model, const float *features, const double *seconds, int count);
+bool xgboost_fit(CostModel *model, const Examples *examples);
 void xgboost_predict(CostModel *model, const float *features, int count, float *scores);
 void xgboost_close(CostModel *model);
 

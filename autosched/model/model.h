@@ -1,8 +1,11 @@
 /* model.h - cost models: from feature vectors to scores. A larger score means that the model expects a faster schedule.
  *
- * Scores are comparable within one model alone. fit gets all measurements so far, failed ones included (their seconds
- * are HUGE_VAL). It returns false when the model could not learn: the model then answers with the static estimate, and
- * `trouble` says why.
+ * One model may serve several tasks: what was measured of one helps with the others (Ansor section 5.2). Each task has
+ * a CostModel, and those of one model share its state and its lessons. Times of different tasks are not comparable, and
+ * neither are the scores: a model learns how fast a schedule is among those of its task.
+ *
+ * A model learns from all measurements so far, failed ones included (their seconds are HUGE_VAL). Where it cannot, it
+ * returns false and answers with the static estimate, and `trouble` says why.
  */
 #ifndef AUTOSCHED_MODEL_MODEL_H
 #define AUTOSCHED_MODEL_MODEL_H
@@ -10,11 +13,22 @@
 #include "lang/choices.h"
 #include "lower/nest/nest.h"
 
+/* Measurements. */
+typedef struct Examples {
+    const float *features; /* [count * feature_count()] */
+    const double *seconds; /* HUGE_VAL: failed */
+    const int *tasks;      /* [count]: the number of the task that each is of; NULL: all of task 0 */
+    int count, task_count;
+} Examples;
+
 typedef struct CostModel {
     const struct CostModelRow *row;
     Arena *arena;
     uint64_t seed;
     const double *settings; /* one for each of the row's */
+    bool own;               /* it does not learn from other tasks */
+    int task;               /* the number of its task */
+    struct Lessons *lessons;
     void *state;
     const char *trouble; /* why the last fit or prediction fell back; NULL: all went well */
 } CostModel;
@@ -22,15 +36,23 @@ typedef struct CostModel {
 typedef struct CostModelRow {
     const char *name, *summary;
     bool (*open)(CostModel *model);
-    bool (*fit)(CostModel *model, const float *features, const double *seconds, int count);
+    bool (*fit)(CostModel *model, const Examples *examples);
     void (*predict)(CostModel *model, const float *features, int count, float *scores);
     void (*close)(CostModel *model);
 } CostModelRow;
 
 /* NULL for an unknown name. A name may have settings: "xgboost:cold". */
 CostModel *model_open(Arena *arena, const char *name, uint64_t seed);
-bool model_fit(CostModel *model, const float *features, const double *seconds, int count);
+/* The same model for another task: it shares what was learned, unless each task is to have its own. */
+CostModel *model_for_task(Arena *arena, const CostModel *model);
+/* Takes a measurement of the model's task. */
+void model_tell(CostModel *model, const float *features, double seconds);
+/* Learns from what it was told of all its tasks. */
+bool model_learn(CostModel *model);
+/* Learns from these examples alone. */
+bool model_fit(CostModel *model, const Examples *examples);
 void model_predict(CostModel *model, const float *features, int count, float *scores);
+/* Each CostModel is closed; the last one of a model ends it. */
 void model_close(CostModel *model);
 
 /* The rows that --cost-model=help lists; ends with a NULL name. */

@@ -5,6 +5,9 @@
  * model added (AutoTVM section 4), with the analytic model as the global one. Failed candidates count as slow. One
  * thread, histogram trees and a fixed seed: the same measurements give the same model. If any call fails, the line
  * alone answers. A cold model has neither the static estimate nor its parts: its line is the mean.
+ *
+ * Tasks differ in how long they take. All have one slope, and each has a line of its own through its mean: what the
+ * trees learn is relative to that.
  */
 #include "autosched/model/features.h"
 
@@ -16,12 +19,13 @@
 
 enum { LEAST_EXAMPLES = 6 };
 
-enum { TREES, DEPTH, ETA, COLD };
+enum { TREES, DEPTH, ETA, COLD, OWN };
 const Setting xgboost_settings[] = {
     [TREES] = {"trees", SETTING_COUNT, 70, 1, 10000, "how many trees"},
     [DEPTH] = {"depth", SETTING_COUNT, 5, 1, 20, "the most levels of a tree"},
     [ETA] = {"eta", SETTING_REAL, 0.15, 0.001, 1, "what part of its answer a tree adds"},
     [COLD] = {"cold", SETTING_FLAG, 0, 0, 1, "learns from measured times alone, without the static estimate"},
+    [OWN] = {"own", SETTING_FLAG, 0, 0, 1, "each task has a model of its own, which learns nothing from the others"},
     {NULL, SETTING_FLAG, 0, 0, 0, NULL}};
 
 static const double failure_penalty = 2; /* below the slowest, in the logarithm of speed */
@@ -48,7 +52,9 @@ typedef struct Library {
 typedef struct Boosted {
     Library library;
     BoosterHandle booster; /* NULL: the line alone */
-    double slope, offset;
+    double slope;
+    double *offsets; /* of the line of each task; malloced */
+    int task_count;  /* that have one; those of the others are 0 */
     bool cold;
 } Boosted;
 
@@ -75,6 +81,7 @@ bool xgboost_open(CostModel *model) {
     bool cold = model->settings[COLD] != 0;
     *boosted = (Boosted){.slope = cold ? 0 : 1, .cold = cold};
     model->state = boosted;
+    model->own = model->settings[OWN] != 0;
     return true;
 }
 
@@ -99,7 +106,9 @@ static void forget(Boosted *boosted) {
 }
 
 void xgboost_close(CostModel *model) {
-    forget(model->state);
+    Boosted *boosted = model->state;
+    forget(boosted);
+    free(boosted->offsets);
 }
 
 static bool trouble(CostModel *model) {
@@ -109,33 +118,72 @@ static bool trouble(CostModel *model) {
     return false;
 }
 
-/* The logarithms of speeds; failures are below all others. False when nothing was measured. */
-static bool targets(const double *seconds, int count, double *speeds) {
-    double slowest = HUGE_VAL;
-    for (int i = 0; i < count; i++)
-        if (seconds[i] < HUGE_VAL)
-            slowest = fmin(slowest, -log2(fmax(seconds[i], 1e-10)));
-    for (int i = 0; i < count; i++)
-        speeds[i] = seconds[i] < HUGE_VAL ? -log2(fmax(seconds[i], 1e-10)) : slowest - failure_penalty;
-    return slowest < HUGE_VAL;
+static int task_of(const Examples *examples, int example) {
+    return examples->tasks ? examples->tasks[example] : 0;
 }
 
-/* Least squares of speed over the static score. Slopes outside [0, 1] come from too few examples and are clamped. */
-static void fit_line(Boosted *boosted, const float *features, const double *seconds, const double *speeds, int count) {
-    double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
-    for (int i = 0; i < count; i++) {
-        if (seconds[i] == HUGE_VAL)
-            continue;
-        double x = features_static_score(features + (size_t)i * (size_t)feature_count());
-        n++, sx += x, sy += speeds[i], sxx += x * x, sxy += x * speeds[i];
+/* The logarithms of speeds; failures are below all others of their task. False when nothing was measured. */
+static bool targets(Arena *scratch, const Examples *examples, double *speeds) {
+    bool any = false;
+    double *slowest = ARENA_ARRAY(scratch, double, examples->task_count);
+    for (int t = 0; t < examples->task_count; t++)
+        slowest[t] = HUGE_VAL;
+    for (int i = 0; i < examples->count; i++) {
+        double *least = &slowest[task_of(examples, i)];
+        speeds[i] = -log2(fmax(examples->seconds[i], 1e-10));
+        if (examples->seconds[i] < HUGE_VAL)
+            *least = fmin(*least, speeds[i]), any = true;
     }
-    double spread = n * sxx - sx * sx;
-    boosted->slope = boosted->cold ? 0 : n > 2 && spread > 1e-6 ? fmin(fmax((n * sxy - sx * sy) / spread, 0.05), 1) : 1;
-    boosted->offset = n > 0 ? (sy - boosted->slope * sx) / n : 0;
+    for (int i = 0; i < examples->count; i++)
+        if (examples->seconds[i] == HUGE_VAL)
+            speeds[i] = slowest[task_of(examples, i)] - failure_penalty;
+    return any;
 }
 
-static double line_at(const Boosted *boosted, const float *features) {
-    return boosted->offset + boosted->slope * features_static_score(features);
+/* Sums over the examples of a task that were measured: x is the static score, y the speed. */
+typedef struct Sums {
+    double n, x, y, xx, xy;
+} Sums;
+
+static void add_up(const Examples *examples, const double *speeds, Sums *sums) {
+    memset(sums, 0, sizeof *sums * (size_t)examples->task_count);
+    for (int i = 0; i < examples->count; i++) {
+        Sums *sum = &sums[task_of(examples, i)];
+        double x = features_static_score(examples->features + (size_t)i * (size_t)feature_count()), y = speeds[i];
+        if (examples->seconds[i] < HUGE_VAL)
+            sum->n++, sum->x += x, sum->y += y, sum->xx += x * x, sum->xy += x * y;
+    }
+}
+
+/* Least squares of speed over the static score, each task around its mean. Slopes outside [0, 1] come from too few
+ * examples and are clamped. */
+static double slope_of(const Sums *sums, int count) {
+    double spread = 0, common = 0, degrees = 0;
+    for (int t = 0; t < count; t++) {
+        if (sums[t].n == 0)
+            continue;
+        spread += sums[t].xx - sums[t].x * sums[t].x / sums[t].n;
+        common += sums[t].xy - sums[t].x * sums[t].y / sums[t].n;
+        degrees += sums[t].n - 1;
+    }
+    return degrees > 1 && spread * (degrees + 1) > 1e-6 ? fmin(fmax(common / spread, 0.05), 1) : 1;
+}
+
+static void fit_lines(Arena *scratch, Boosted *boosted, const Examples *examples, const double *speeds) {
+    Sums *sums = ARENA_ARRAY(scratch, Sums, examples->task_count);
+    size_t size = sizeof *boosted->offsets * (size_t)examples->task_count;
+    boosted->offsets = memory_given(realloc(boosted->offsets, size));
+    ENSURE(boosted->offsets);
+    boosted->task_count = examples->task_count;
+    add_up(examples, speeds, sums);
+    boosted->slope = boosted->cold ? 0 : slope_of(sums, examples->task_count);
+    for (int t = 0; t < examples->task_count; t++)
+        boosted->offsets[t] = sums[t].n > 0 ? (sums[t].y - boosted->slope * sums[t].x) / sums[t].n : 0;
+}
+
+static double line_at(const Boosted *boosted, int task, const float *features) {
+    double offset = task < boosted->task_count ? boosted->offsets[task] : 0;
+    return offset + boosted->slope * features_static_score(features);
 }
 
 static bool set_number(const Library *library, BoosterHandle booster, const char *name, double value) {
@@ -181,34 +229,43 @@ static bool train(CostModel *model, Boosted *boosted, DMatrixHandle data) {
     return good;
 }
 
-static bool train_on(CostModel *model, Boosted *boosted, const float *features, const float *labels, int count) {
+static bool train_on(CostModel *model, Boosted *boosted, const Examples *examples, const float *labels) {
     const Library *library = &boosted->library;
-    DMatrixHandle data = matrix_of(boosted, features, count);
+    DMatrixHandle data = matrix_of(boosted, examples->features, examples->count);
     if (!data)
         return trouble(model);
-    bool good = library->XGDMatrixSetFloatInfo(data, "label", labels, (bst_ulong)count) == 0
+    bool good = library->XGDMatrixSetFloatInfo(data, "label", labels, (bst_ulong)examples->count) == 0
                     ? train(model, boosted, data)
                     : trouble(model);
     library->XGDMatrixFree(data);
     return good;
 }
 
-bool xgboost_fit(CostModel *model, const float *features, const double *seconds, int count) {
+/* What the trees are to say of each example. A failure of a task in which all failed is below that task's line, which
+ * nothing else is known of. */
+static void label(const Boosted *boosted, const Examples *examples, const double *speeds, float *labels) {
+    for (int i = 0; i < examples->count; i++) {
+        const float *features = examples->features + (size_t)i * (size_t)feature_count();
+        double speed = speeds[i] - line_at(boosted, task_of(examples, i), features);
+        labels[i] = (float)(speed < HUGE_VAL ? speed : -failure_penalty);
+    }
+}
+
+bool xgboost_fit(CostModel *model, const Examples *examples) {
     Boosted *boosted = model->state;
-    double *speeds = memory_given(malloc(sizeof *speeds * (size_t)(count + 1)));
-    float *labels = memory_given(malloc(sizeof *labels * (size_t)(count + 1)));
-    bool good = speeds && labels;
+    Arena *scratch = arena_new();
+    double *speeds = ARENA_ARRAY(scratch, double, examples->count + 1);
+    bool good = true;
     model->trouble = NULL;
     forget(boosted);
-    if (good && targets(seconds, count, speeds)) {
-        fit_line(boosted, features, seconds, speeds, count);
-        for (int i = 0; i < count; i++)
-            labels[i] = (float)(speeds[i] - line_at(boosted, features + (size_t)i * (size_t)feature_count()));
-        good = count < LEAST_EXAMPLES ||
-               (load(model, &boosted->library) && train_on(model, boosted, features, labels, count));
+    if (targets(scratch, examples, speeds)) {
+        float *labels = ARENA_ARRAY(scratch, float, examples->count + 1);
+        fit_lines(scratch, boosted, examples, speeds);
+        label(boosted, examples, speeds, labels);
+        good = examples->count < LEAST_EXAMPLES ||
+               (load(model, &boosted->library) && train_on(model, boosted, examples, labels));
     }
-    free(speeds);
-    free(labels);
+    arena_free(scratch);
     return good;
 }
 
@@ -232,7 +289,7 @@ static bool add_trees(CostModel *model, Boosted *boosted, const float *features,
 void xgboost_predict(CostModel *model, const float *features, int count, float *scores) {
     Boosted *boosted = model->state;
     for (int i = 0; i < count; i++)
-        scores[i] = (float)line_at(boosted, features + (size_t)i * (size_t)feature_count());
+        scores[i] = (float)line_at(boosted, model->task, features + (size_t)i * (size_t)feature_count());
     if (boosted->booster && !add_trees(model, boosted, features, count, scores))
         forget(boosted);
 }

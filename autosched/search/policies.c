@@ -222,18 +222,10 @@ void search_close(Search *search) {
     for (int i = 0; i < search->scratch.count; i++)
         arena_free(search->scratch.items[i]);
     free(search->seen.slots);
-    free(search->features);
 }
 
 void search_tell(Search *search, const int *point, const float *features, double seconds) {
-    size_t length = (size_t)feature_count();
-    if (search->measured == search->feature_capacity) {
-        search->feature_capacity = search->feature_capacity ? 2 * search->feature_capacity : 64;
-        search->features =
-            memory_given(realloc(search->features, sizeof(float) * length * (size_t)search->feature_capacity));
-        ENSURE(search->features);
-    }
-    memcpy(search->features + length * (size_t)search->measured, features, sizeof(float) * length);
+    model_tell(search->model, features, seconds);
     list_push(search->arena, &search->points, point ? search_copy(search, point) : NULL);
     list_push(search->arena, &search->seconds, seconds);
     search->measured++;
@@ -242,8 +234,7 @@ void search_tell(Search *search, const int *point, const float *features, double
 }
 
 void search_learn(Search *search) {
-    if (search->measured > 0)
-        model_fit(search->model, search->features, search->seconds.items, search->measured);
+    model_learn(search->model);
 }
 
 int search_propose(Search *search, int wanted, int **points) {

@@ -69,8 +69,6 @@ struct Search {
     int measured;
     LIST(const int *) points; /* measured ones; NULL where only the features are known */
     LIST(double) seconds;     /* HUGE_VAL: failed */
-    float *features;          /* [measured * feature_count()] */
-    int feature_capacity;
     int rounds;
     int made, refused; /* children of crossing and mutation; those that are not legal */
     void *state; /* what the policy keeps between rounds, in the arena; NULL: nothing yet */
@@ -81,7 +79,7 @@ Search *search_open(Arena *arena, Space *space, CostModel *model, const char *po
 void search_close(Search *search);
 /* Takes a measurement. point may be NULL (a record of another space); seconds is HUGE_VAL for a failure. */
 void search_tell(Search *search, const int *point, const float *features, double seconds);
-void search_learn(Search *search); /* fits the model to all measurements */
+void search_learn(Search *search); /* fits the model to all measurements, those of its other tasks included */
 int search_propose(Search *search, int wanted, int **points);
 
 /* --- for policies --- */

@@ -99,6 +99,7 @@ typedef struct TuneOptions {
     double budget_seconds;  /* 0: none */
     const char *search;     /* a row of search_policies and settings: "random", "anneal:cold", ... */
     const char *cost_model; /* a row of cost_models and settings: "xgboost", "static", "none" */
+    const CostModel *model; /* that one, for all tasks of a file; NULL: each search opens its own */
     const char *scheduler;  /* a row of scheduler_policies and settings; NULL: the first */
     const Workshop *workshop; /* NULL: each function is searched as a whole, not by its tasks */
     uint64_t seed;
@@ -147,6 +148,8 @@ typedef struct TuneResult {
     LIST(TaskResult) tasks; /* none: it was searched as a whole */
 } TuneResult;
 
+/* Opens the model that the options name; NULL: there is none of that name. */
+CostModel *tune_model(Arena *arena, const TuneOptions *options);
 /* Tunes one program; always returns a result. NULL as toolchain: nothing is measured; as database: nothing is kept. */
 TuneResult *tune(Arena *arena, const Program *program, const Target *target, const Schedule *user,
                  const Toolchain *toolchain, Database *database, const TuneOptions *options);

@@ -433,6 +433,10 @@ static double median_build_seconds(const Tuner *tuner) {
     return count ? times[count / 2] : 0;
 }
 
+CostModel *tune_model(Arena *arena, const TuneOptions *options) {
+    return model_open(arena, options->cost_model ? options->cost_model : "xgboost", options->seed);
+}
+
 static bool tuner_open(Tuner *tuner) {
     const TuneOptions *options = tuner->options;
     tuner->best = HUGE_VAL;
@@ -440,12 +444,12 @@ static bool tuner_open(Tuner *tuner) {
     tuner->task = task_new(tuner->arena, tuner->program, tuner->user);
     tuner->text = task_program(tuner->arena, tuner->task);
     tuner->result = ARENA_NEW(tuner->arena, TuneResult);
-    const char *model = options->cost_model ? options->cost_model : "xgboost";
     const char *search = options->search ? options->search : "anneal";
     tuner->space = options->standard && !search_is_cold(search)
                        ? options->standard->space
                        : space_new(tuner->arena, tuner->program, tuner->target, tuner->user);
-    tuner->model = model_open(tuner->arena, model, options->seed);
+    tuner->model =
+        options->model ? model_for_task(tuner->arena, options->model) : tune_model(tuner->arena, options);
     tuner->search = tuner->model ? search_open(tuner->arena, tuner->space, tuner->model, search, options->seed) : NULL;
     if (tuner->search && tuner->toolchain)
         tuner->search->jobs = tuner->toolchain->jobs;

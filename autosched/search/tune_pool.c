@@ -74,6 +74,7 @@ int pool_add_part(Pool *pool, PoolMember *member, Program *program, const Task *
     part->options.workshop = NULL;
     part->options.standard = NULL;
     part->options.inputs = NULL;
+    part->options.model = whole->model;
     part->options.progress = whole->options->progress ? relay_progress : NULL;
     part->options.progress_context = part;
     part->tuner = tuner_new(pool->arena, program, whole->target, NULL, NULL, whole->database, &part->options);

@@ -77,7 +77,7 @@ static Bench *bench_new(Arena *arena, const PlanFunction *functions) {
 }
 
 static const TuneOptions options = {
-    .trials = TRIALS, .search = "anneal", .cost_model = "xgboost", .seed = 7, .maker = "a compiler"};
+    .trials = TRIALS, .search = "anneal", .cost_model = "xgboost", .seed = 5, .maker = "a compiler"};
 
 static const char *text_of(Arena *arena, const Plan *plan) {
     Text text = {.arena = arena};

@@ -24,16 +24,16 @@ static double ordered_part(const float *scores, const double *seconds, int count
     return (double)right / all;
 }
 
-typedef struct Examples {
+typedef struct Sample {
     float *features;
     double *seconds;
     int count;
-} Examples;
+} Sample;
 
-static Examples collect_examples(Arena *arena, Simulated *simulated, int count) {
+static Sample collect_sample(Arena *arena, Simulated *simulated, int count) {
     Space *space = space_new(arena, simulated->program, &target, NULL);
     Random random = {9};
-    Examples examples = {.features = ARENA_ARRAY(arena, float, (size_t)count *(size_t)feature_count())};
+    Sample examples = {.features = ARENA_ARRAY(arena, float, (size_t)count *(size_t)feature_count())};
     int point[space->gene_count];
     examples.seconds = ARENA_ARRAY(arena, double, count);
     while (examples.count < count) {
@@ -48,8 +48,12 @@ static Examples collect_examples(Arena *arena, Simulated *simulated, int count) 
     return examples;
 }
 
+static bool fit(CostModel *model, const Sample *sample, int count) {
+    return model_fit(model, &(Examples){sample->features, sample->seconds, NULL, count, 1});
+}
+
 static void test_models(Arena *arena, Simulated *simulated) {
-    Examples examples = collect_examples(arena, simulated, EXAMPLES);
+    Sample examples = collect_sample(arena, simulated, EXAMPLES);
     size_t length = (size_t)feature_count();
     int held = EXAMPLES - TRAINED;
     float scores[2][EXAMPLES], again[EXAMPLES];
@@ -60,19 +64,19 @@ static void test_models(Arena *arena, Simulated *simulated) {
     ok(ordered_part(again, examples.seconds + TRAINED, held) ==
            ordered_part(scores[0], examples.seconds + TRAINED, held),
        "before it has learned, xgboost orders as the static model does");
-    ok(model_fit(learner, examples.features, examples.seconds, TRAINED) && !learner->trouble, "it fits %d examples",
+    ok(fit(learner, &examples, TRAINED) && !learner->trouble, "it fits %d examples",
        TRAINED);
     model_predict(learner, held_features, held, scores[1]);
     double before = ordered_part(scores[0], examples.seconds + TRAINED, held);
     double after = ordered_part(scores[1], examples.seconds + TRAINED, held);
     ok(after > before && after > 0.8, "what it learned orders new ones better: %.2f of pairs, static %.2f", after,
        before);
-    model_fit(learner, examples.features, examples.seconds, TRAINED);
+    fit(learner, &examples, TRAINED);
     model_predict(learner, held_features, held, again);
     ok(memcmp(again, scores[1], sizeof *again * (size_t)held) == 0, "fitted again it answers the same");
     for (int i = 0; i < TRAINED; i++)
         examples.seconds[i] = HUGE_VAL;
-    model_fit(learner, examples.features, examples.seconds, TRAINED);
+    fit(learner, &examples, TRAINED);
     model_predict(learner, held_features, held, again);
     ok(isfinite(again[0]), "examples that all failed do no harm");
     ok(!model_open(arena, "oracle", 1), "an unknown model is none");
@@ -80,9 +84,44 @@ static void test_models(Arena *arena, Simulated *simulated) {
     model_close(fixed);
 }
 
+/* How well a model orders what is held out of a task after a few examples of it, beside many of another one or not. */
+static double ordered_after_few(Arena *arena, const char *name, const Sample *other, const Sample *task) {
+    enum { FEW = 8 };
+    CostModel *first = model_open(arena, name, 1), *second = model_for_task(arena, first);
+    size_t length = (size_t)feature_count();
+    float scores[EXAMPLES];
+    for (int i = 0; i < other->count; i++)
+        model_tell(first, other->features + (size_t)i * length, other->seconds[i]);
+    for (int i = 0; i < FEW; i++)
+        model_tell(second, task->features + (size_t)i * length, task->seconds[i]);
+    ok(model_learn(first) && model_learn(second), "%s learns from two tasks", name);
+    model_close(first);
+    model_predict(second, task->features + FEW * length, task->count - FEW, scores);
+    model_close(second);
+    return ordered_part(scores, task->seconds + FEW, task->count - FEW);
+}
+
+/* What one task taught helps with a similar one, though that takes another time; not where each has its own model. */
+static void test_shared_model(Arena *arena, Simulated *simulated) {
+    Simulated similar;
+    Program *program = program_conv2d(arena, TYPE_FLOAT, (ConvShape){1, 64, 14, 14, 96, 3, 3, 1, 1, 1});
+    simulated_open(&similar, arena, program, &target);
+    Sample other = collect_sample(arena, simulated, EXAMPLES), task = collect_sample(arena, &similar, EXAMPLES);
+    for (int i = 0; i < task.count; i++)
+        task.seconds[i] *= 1000;
+    double shared = ordered_after_few(arena, "xgboost", &other, &task);
+    double own = ordered_after_few(arena, "xgboost:own", &other, &task);
+    ok(shared > own + 0.03, "a model of two tasks orders the second one better: %.2f of pairs, its own %.2f", shared,
+       own);
+    for (int i = 0; i < other.count; i++)
+        other.seconds[i] = HUGE_VAL;
+    ok(ordered_after_few(arena, "xgboost", &other, &task) > 0.5, "a task in which all failed does no harm");
+    simulated_close(&similar);
+}
+
 /* A cold model takes nothing from the static one: neither before nor after it has learned. */
 static void test_cold_model(Arena *arena, Simulated *simulated) {
-    Examples examples = collect_examples(arena, simulated, TRAINED);
+    Sample examples = collect_sample(arena, simulated, TRAINED);
     static const char *const names[] = {"xgboost", "xgboost:trees=40,cold"};
     float scores[4];
     size_t length = (size_t)feature_count();
@@ -95,7 +134,7 @@ static void test_cold_model(Arena *arena, Simulated *simulated) {
         CostModel *model = model_open(arena, names[cold], 1);
         model_predict(model, examples.features, 1, &scores[0]);
         model_predict(model, changed, 1, &scores[1]);
-        ok(model_fit(model, examples.features, examples.seconds, TRAINED), "%s fits", names[cold]);
+        ok(fit(model, &examples, TRAINED), "%s fits", names[cold]);
         model_predict(model, examples.features, 1, &scores[2]);
         model_predict(model, changed, 1, &scores[3]);
         ok((scores[0] == scores[1]) == cold && (scores[2] == scores[3]) == cold,
@@ -228,6 +267,7 @@ int main(void) {
     Program *program = program_conv2d(arena, TYPE_FLOAT, (ConvShape){1, 32, 28, 28, 48, 3, 3, 1, 1, 1});
     simulated_open(&simulated, arena, program, &target);
     test_models(arena, &simulated);
+    test_shared_model(arena, &simulated);
     test_cold_model(arena, &simulated);
     test_settings(arena, &simulated);
     test_policies(arena, &simulated);

@@ -20,6 +20,9 @@ static const char four_products[] =
 static const char three_kinds[] =
     "def f(float(96, 96) x, float(96, 96) a, float(96, 64) b, float(64, 32) c) -> (y) {\n"
     "t(i, j) +=! x(i, r_k) * a(r_k, j)  u(i, j) +=! t(i, r_k) * b(r_k, j)  y(i, j) +=! u(i, r_k) * c(r_k, j) }";
+static const char similar_products[] =
+    "def f(float(96, 96) x, float(96, 128) a, float(128, 160) b, float(160, 96) c) -> (y) {\n"
+    "t(i, j) +=! x(i, r_k) * a(r_k, j)  u(i, j) +=! t(i, r_k) * b(r_k, j)  y(i, j) +=! u(i, r_k) * c(r_k, j) }";
 static const char one_product[] =
     "def g(float(96, 96) p, float(96, 96) q) -> (r) { r(i, j) +=! p(i, r_k) * q(r_k, j) }";
 
@@ -143,6 +146,31 @@ static void test_different(Arena *arena, const Target *target) {
     }
 }
 
+/* The mean logarithm of the seconds of what searches with several seeds find for the tasks of the program. */
+static double mean_of_tasks(Arena *arena, const Target *target, const char *model) {
+    enum { SEEDS = 8 };
+    Program *program = program_of_text(arena, similar_products, NULL, 0);
+    double sum = 0;
+    int count = 0;
+    for (int seed = 1; seed <= SEEDS; seed++) {
+        TuneOptions options = options_for(36);
+        options.cost_model = model;
+        options.seed = (uint64_t)seed;
+        options.scheduler = "round-robin";
+        Run run = tune_function(arena, program, target, NULL, (Run){0}, options);
+        for (int t = 0; t < run.result->tasks.count; t++, count++)
+            sum += log(run.result->tasks.items[t].result->seconds);
+    }
+    return sum / count;
+}
+
+/* One model of similar tasks: what the trials of one taught helps the others. */
+static void test_similar(Arena *arena, const Target *target) {
+    double gain = mean_of_tasks(arena, target, "xgboost:own") - mean_of_tasks(arena, target, "xgboost");
+    ok(gain > 0.05, "in as many trials tasks that share a model are %.2f times as fast as with models of their own",
+       exp(gain));
+}
+
 /* A search that is stopped goes on where it was. */
 static void test_stopped(Arena *arena, const Target *target) {
     enum { TRIALS = 60 };
@@ -197,6 +225,7 @@ int main(void) {
     target.threads = 2;
     test_equal(arena, &target);
     test_different(arena, &target);
+    test_similar(arena, &target);
     test_stopped(arena, &target);
     test_failures(arena, &target);
     test_known(arena, &target);
