@@ -135,6 +135,15 @@ static void show_tasks(const Compilation *c, const TuneResult *whole) {
     }
 }
 
+/* With -v: one line for each other border that was tried. */
+static void show_borders(const TuneResult *whole) {
+    for (int b = 0; b < whole->borders.count; b++) {
+        const BorderResult *border = &whole->borders.items[b];
+        show(stderr, "tensorc: border behind %s in task %s: %.2f times the speed, %s\n", border->stage,
+             border->program->name, border->before / border->seconds, border->taken ? "taken" : "not taken");
+    }
+}
+
 /* The default in this line is what is compiled without measuring. */
 static void show_sum(const Compilation *c, const FunctionTuning *tuning) {
     Totals totals = add_results(c->arena, tuning);
@@ -176,8 +185,10 @@ void show_results(const Compilation *c, const FunctionTuning *tuning) {
     if (totals.measured && totals.algorithms > 1)
         show_each(c, tuning);
     for (int i = 0; i < tuning->function->count && c->options->verbose && totals.measured; i++)
-        if (tuning->results[i])
+        if (tuning->results[i]) {
+            show_borders(tuning->results[i]);
             show_tasks(c, tuning->results[i]);
+        }
     if (totals.measured || (totals.found && totals.stopped))
         show_sum(c, tuning);
     else if (tuning->results[tuning->best]->seconds > 0)

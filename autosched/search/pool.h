@@ -18,6 +18,7 @@ typedef struct Pool Pool;
 typedef struct PoolMember {
     FunctionSearch *search; /* what the caller gave */
     Tasks *tasks;       /* that it is searched by; NULL: as a whole */
+    Borders *borders;   /* other ways to cut it into tasks; NULL: there are none */
     int whole;          /* the number of it as a whole */
     bool compared;      /* the defaults of its programs, with each other */
     bool over;          /* nothing is left to find */
@@ -43,6 +44,7 @@ typedef struct PoolTask {
     Schedule *choices[CHOICES];
     double seconds[CHOICES]; /* HUGE_VAL: not measured */
     int choice_count;
+    bool closed; /* its search was finished */
 } PoolTask;
 
 struct Pool {
@@ -62,8 +64,11 @@ struct Pool {
 
 Pool *pool_new(Arena *arena, const TuneOptions *options, const FunctionBench *bench, FunctionSearch *searches,
                int count);
-/* The number of a part of a member's function, which is added unless an equal one is there. */
-int pool_add_part(Pool *pool, PoolMember *member, Program *program, const Task *task);
+/* The number of a part of a member's function, which is added unless an equal one is there. standard: its default, if
+ * that was made before; or NULL. */
+int pool_add_part(Pool *pool, PoolMember *member, Program *program, const Task *task, StaticChoice *standard);
+/* The equal part of a function with the target; -1: there is none. */
+int pool_find_part(const Pool *pool, const Target *target, const Task *task);
 /* After the last part: each member is searched by its tasks, or as a whole. False: the scheduler is not known. */
 bool pool_open_scheduler(Pool *pool);
 /* Of all functions, those in the database included. */
@@ -78,15 +83,31 @@ bool pool_lend_part(Pool *pool, PoolTask *part);
 void pool_close_part(PoolTask *part);
 /* Gives units to tasks until there are `trials` in all, or the deadline has passed. False: no task is worth more. */
 bool pool_spend(Pool *pool, int trials, double deadline);
+/* Up to so many trials of one task, whose turn it is. */
+void pool_take_turn(Pool *pool, int number, int trials);
 /* Whether the member is searched as a whole, not by its tasks. */
 bool pool_searches_whole(const PoolMember *member);
 /* From now on the member is searched as a whole, and its tasks no more, unless other functions have them. */
 void pool_take_whole(Pool *pool, PoolMember *member);
+/* From now on the member is searched by these tasks. */
+void pool_take_tasks(Pool *pool, PoolMember *member, Tasks *tasks);
 
 /* --- the tasks of one function (tune_tasks.c) --- */
 
 /* NULL: it is one task, or has few trials, or the defaults of its tasks are not legal together. */
 Tasks *tasks_open(Pool *pool, PoolMember *member);
+/* A part of a function's program, as its own. */
+typedef struct TaskPart {
+    Program *program;
+    const Task *task;
+    StaticChoice *standard; /* NULL: not made yet */
+} TaskPart;
+typedef LIST(TaskPart) TaskParts;
+/* The same of these parts. */
+Tasks *tasks_of_parts(Pool *pool, PoolMember *member, const TaskParts *parts);
+const TaskParts *tasks_parts(const Tasks *tasks);
+/* The number in the pool of the task that a part is. */
+int tasks_number(const Tasks *tasks, int part);
 /* Sets how often the function has each task, by number in the pool. tasks: NULL: none. */
 void tasks_count(const Tasks *tasks, double *weights);
 /* Of the function's trials: those that are not for the tasks; those that are for each task. */
@@ -95,9 +116,19 @@ int tasks_share(const Tasks *tasks, int trials);
 bool tasks_any_measured(const Tasks *tasks);
 bool tasks_all_dropped(const Tasks *tasks);
 bool tasks_all_complete(const Tasks *tasks);
-/* Measures the best of all tasks together. must: even if that took its part of the time already. */
-void tasks_try_best(Tasks *tasks, bool must);
+/* Measures the best of all tasks together. must: even if that took its part of the time already. Returns its seconds;
+ * HUGE_VAL: not known. */
+double tasks_try_best(Tasks *tasks, bool must);
 /* The search above the tasks: single other choices, then those together that were better. */
 void tasks_try_variants(Tasks *tasks);
+/* Ends the searches of the tasks that the function is the first to have, and adds their failures to its result. */
+void tasks_close(Tasks *tasks);
+
+/* --- other borders between the tasks of one function (tune_borders.c) --- */
+
+/* Once its tasks are open. NULL: there is no other way to cut it, or none that is worth a trial. */
+Borders *borders_open(Pool *pool, PoolMember *member);
+/* Tries them, once; the best one is taken if the function is faster with it. */
+void borders_try(Borders *borders);
 
 #endif

@@ -131,6 +131,15 @@ typedef struct TaskResult {
     bool shared; /* another function has it, too, and its trials were counted there */
 } TaskResult;
 
+/* What became of another border between the tasks of a function. */
+typedef struct BorderResult {
+    const Program *program; /* of the task that it divides */
+    const char *stage;      /* that readers do not take in */
+    double seconds;         /* of the function */
+    double before;          /* without it, after as many trials */
+    bool taken;
+} BorderResult;
+
 typedef struct TuneResult {
     Schedule *schedule; /* the winner; the default schedule if nothing measured was better */
     double seconds, default_seconds;
@@ -146,6 +155,7 @@ typedef struct TuneResult {
     bool from_database;   /* all of it: nothing was measured */
     bool stopped;
     LIST(TaskResult) tasks; /* none: it was searched as a whole */
+    LIST(BorderResult) borders; /* that were tried */
 } TuneResult;
 
 /* Opens the model that the options name; NULL: there is none of that name. */

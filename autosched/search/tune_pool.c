@@ -59,20 +59,25 @@ static void relay_progress(void *context, const TuneProgress *progress) {
 }
 
 /* Equal parts for other targets or numbers of threads are others. */
-static bool is_part(const PoolTask *task, const Tuner *whole, const char *key) {
-    return task->tuner && !strcmp(task->task->key, key) && task->tuner->target == whole->target;
+int pool_find_part(const Pool *pool, const Target *target, const Task *task) {
+    for (int t = 0; t < pool->tasks.count; t++) {
+        const PoolTask *part = pool->tasks.items[t];
+        if (part->tuner && !strcmp(part->task->key, task->key) && part->tuner->target == target)
+            return t;
+    }
+    return -1;
 }
 
-int pool_add_part(Pool *pool, PoolMember *member, Program *program, const Task *task) {
+int pool_add_part(Pool *pool, PoolMember *member, Program *program, const Task *task, StaticChoice *standard) {
     const Tuner *whole = member->search->tuners[0];
-    for (int t = 0; t < pool->tasks.count; t++)
-        if (is_part(pool->tasks.items[t], whole, task->key))
-            return t;
+    int equal = pool_find_part(pool, whole->target, task);
+    if (equal >= 0)
+        return equal;
     PoolTask *part = add_task(pool, member, program);
     part->task = task;
     part->options = *whole->options;
     part->options.workshop = NULL;
-    part->options.standard = NULL;
+    part->options.standard = standard;
     part->options.inputs = NULL;
     part->options.model = whole->model;
     part->options.progress = whole->options->progress ? relay_progress : NULL;
@@ -182,14 +187,19 @@ static void give_up(Pool *pool, PoolMember *member) {
     member->over |= over;
 }
 
-/* What the database has counts as if it had been searched now, of a part for no more than is planned for it. */
+/* What the database has of a part counts for no more than is planned for it. */
+static void add_recalled(const PoolTask *part, int recalled) {
+    const PoolMember *member = part->member;
+    int share = member->tasks ? tasks_share(member->tasks, member->search->trials) : member->search->trials;
+    member->search->tuners[0]->result->trials += recalled < share ? recalled : share;
+}
+
+/* What the database has counts as if it had been searched now. */
 static void count_recalled(Pool *pool, int number) {
     PoolTask *task = pool->tasks.items[number];
     int recalled = task->tuner ? task->tuner->result->trials : trials_of_member(task->member);
     if (task->tuner) {
-        const PoolMember *member = task->member;
-        int share = tasks_share(member->tasks, member->search->trials);
-        member->search->tuners[0]->result->trials += recalled < share ? recalled : share;
+        add_recalled(task, recalled);
         task->trials = recalled;
     }
     for (int units = recalled / unit_of(pool, task); units > 0; units--)
@@ -222,10 +232,13 @@ bool pool_open_scheduler(Pool *pool) {
     pool->scheduler = scheduler_open(pool->arena, pool->options->scheduler, scheduled, count, list_functions(pool),
                                      pool->member_count, pool->options->seed);
     for (int t = 0; t < count && pool->scheduler; t++) {
-        if (is_used(pool, t))
+        PoolTask *task = pool->tasks.items[t];
+        if (is_used(pool, t)) {
             count_recalled(pool, t);
-        else
-            drop(pool, t);
+            continue;
+        }
+        task->trials = task->tuner ? task->tuner->result->trials : 0;
+        drop(pool, t);
     }
     return pool->scheduler != NULL;
 }
@@ -240,6 +253,25 @@ void pool_take_whole(Pool *pool, PoolMember *member) {
     pool->tasks.items[member->whole]->dropped = false;
     scheduler_resume(pool->scheduler, member->whole);
     member->search->tuners[0]->alone = NULL;
+}
+
+void pool_take_tasks(Pool *pool, PoolMember *member, Tasks *tasks) {
+    member->tasks = member->search->tuners[0]->tasks = tasks;
+    memset(member->weights, 0, sizeof *member->weights * (size_t)pool->tasks.count);
+    tasks_count(tasks, member->weights);
+    for (int t = 0; t < pool->tasks.count; t++) {
+        PoolTask *task = pool->tasks.items[t];
+        if (!is_used(pool, t))
+            drop(pool, t);
+        if (member->weights[t] == 0 || !task->dropped)
+            continue;
+        if (task->member == member)
+            add_recalled(task, task->tuner->result->trials - task->tuner->result->measured);
+        if (task->tuner->exhausted || tuner_lost(task->tuner))
+            continue;
+        task->dropped = false;
+        scheduler_resume(pool->scheduler, t);
+    }
 }
 
 /* --- toolchains --- */
@@ -331,14 +363,18 @@ static bool search_part(Pool *pool, PoolTask *part, int trials) {
     return !tuner->exhausted && !tuner_lost(tuner);
 }
 
+/* What is searched as a whole here is not to begin a search of its tasks. */
 static bool search_whole(Pool *pool, PoolMember *member, int trials) {
     FunctionSearch *search = member->search;
-    return pool_lend_member(pool, member) &&
-           tuners_search(search->tuners, search->count, trials, search->trials, pool->deadline, &member->compared);
+    Together *alone = search->tuners[0]->alone;
+    search->tuners[0]->alone = pool->bench ? alone : NULL;
+    bool going = pool_lend_member(pool, member) && tuners_search(search->tuners, search->count, trials, search->trials,
+                                                                 pool->deadline, &member->compared);
+    search->tuners[0]->alone = pool->bench ? search->tuners[0]->alone : alone;
+    return going;
 }
 
-/* A unit of one task. */
-static void take_turn(Pool *pool, int number, int trials) {
+void pool_take_turn(Pool *pool, int number, int trials) {
     PoolTask *task = pool->tasks.items[number];
     double since = monotonic_seconds();
     bool going = task->tuner ? search_part(pool, task, trials) : search_whole(pool, task->member, trials);
@@ -360,7 +396,7 @@ bool pool_spend(Pool *pool, int trials, double deadline) {
         if (next < 0)
             return false;
         int unit = unit_of(pool, pool->tasks.items[next]);
-        take_turn(pool, next, unit < left ? unit : left);
+        pool_take_turn(pool, next, unit < left ? unit : left);
     }
     return true;
 }

@@ -24,12 +24,10 @@ struct Tasks {
     Pool *pool;
     PoolMember *member;
     Tuner *whole; /* the function's search */
-    int part_count;
-    Program **parts;
-    const Task **tasks; /* [part] */
-    int *place_of;      /* [part]: in the lists below */
-    int own_count;      /* different tasks */
-    int *own, *counts;  /* their numbers; how many parts each is */
+    TaskParts parts;
+    int *place_of;     /* [part]: in the lists below */
+    int own_count;     /* different tasks */
+    int *own, *counts; /* their numbers; how many parts each is */
 };
 
 /* --- opening --- */
@@ -40,18 +38,28 @@ static PoolTask *own_task(const Tasks *tasks, int place) {
 
 /* Numbers the different ones of the parts. */
 static void count_part(Tasks *tasks, int part) {
-    const Task *task = tasks->tasks[part] = task_new(tasks->pool->arena, tasks->parts[part], NULL);
+    const TaskPart *parts = tasks->parts.items;
     int before = 0;
-    while (strcmp(tasks->tasks[before]->key, task->key))
+    while (strcmp(parts[before].task->key, parts[part].task->key))
         before++;
     int place = tasks->place_of[part] = before < part ? tasks->place_of[before] : tasks->own_count++;
     tasks->counts[place]++;
 }
 
 static void add_parts(Tasks *tasks) {
-    for (int p = 0; p < tasks->part_count; p++)
+    for (int p = 0; p < tasks->parts.count; p++) {
+        const TaskPart *part = &tasks->parts.items[p];
         tasks->own[tasks->place_of[p]] =
-            pool_add_part(tasks->pool, tasks->member, tasks->parts[p], tasks->tasks[p]);
+            pool_add_part(tasks->pool, tasks->member, part->program, part->task, part->standard);
+    }
+}
+
+const TaskParts *tasks_parts(const Tasks *tasks) {
+    return &tasks->parts;
+}
+
+int tasks_number(const Tasks *tasks, int part) {
+    return tasks->own[tasks->place_of[part]];
 }
 
 /* Of so many trials, those that are not for the tasks. */
@@ -74,8 +82,8 @@ void tasks_count(const Tasks *tasks, double *weights) {
  * task; NULL: the defaults. */
 static Schedule *join(Tasks *tasks, const int *choices) {
     Tuner *whole = tasks->whole;
-    Schedule **schedules = ARENA_ARRAY(whole->arena, Schedule *, tasks->part_count);
-    for (int p = 0; p < tasks->part_count; p++) {
+    Schedule **schedules = ARENA_ARRAY(whole->arena, Schedule *, tasks->parts.count);
+    for (int p = 0; p < tasks->parts.count; p++) {
         const PoolTask *task = own_task(tasks, tasks->place_of[p]);
         const Trial *standard = task->tuner->standard;
         const Schedule *chosen = choices    ? task->choices[choices[tasks->place_of[p]]]
@@ -84,36 +92,41 @@ static Schedule *join(Tasks *tasks, const int *choices) {
         if (!chosen)
             return NULL;
         const char *text = task_text(whole->arena, task->task, chosen);
-        schedules[p] = task_schedule(whole->arena, tasks->tasks[p], whole->target, text);
+        schedules[p] = task_schedule(whole->arena, tasks->parts.items[p].task, whole->target, text);
         if (!schedules[p])
             return NULL;
     }
-    Schedule *joined = schedules_join(whole->arena, whole->program, whole->target, schedules, tasks->part_count);
+    Schedule *joined = schedules_join(whole->arena, whole->program, whole->target, schedules, tasks->parts.count);
     Arena *scratch = arena_new();
     bool legal = nest_build(scratch, whole->program, joined, NULL, whole->target, NULL) != NULL;
     arena_free(scratch);
     return legal ? joined : NULL;
 }
 
-Tasks *tasks_open(Pool *pool, PoolMember *member) {
+Tasks *tasks_of_parts(Pool *pool, PoolMember *member, const TaskParts *parts) {
     Tuner *whole = member->search->tuners[0];
-    Program **parts;
-    whole->tasks_sought = true;
-    int count = space_tasks(whole->space, &parts);
-    if (count <= 1)
-        return NULL;
     Tasks *tasks = ARENA_NEW(pool->arena, Tasks);
-    *tasks = (Tasks){.pool = pool, .member = member, .whole = whole, .part_count = count, .parts = parts};
-    tasks->tasks = ARENA_ARRAY(pool->arena, const Task *, count);
-    tasks->own = ARENA_ARRAY(pool->arena, int, count);
-    tasks->counts = ARENA_ARRAY(pool->arena, int, count);
-    tasks->place_of = ARENA_ARRAY(pool->arena, int, count);
-    for (int p = 0; p < count; p++)
+    *tasks = (Tasks){.pool = pool, .member = member, .whole = whole, .parts = *parts};
+    tasks->own = ARENA_ARRAY(pool->arena, int, parts->count);
+    tasks->counts = ARENA_ARRAY(pool->arena, int, parts->count);
+    tasks->place_of = ARENA_ARRAY(pool->arena, int, parts->count);
+    for (int p = 0; p < parts->count; p++)
         count_part(tasks, p);
     if (member->search->trials < LEAST_TRIALS * tasks->own_count)
         return NULL;
     add_parts(tasks);
     return tuner_is_cold(whole) || join(tasks, NULL) ? tasks : NULL;
+}
+
+Tasks *tasks_open(Pool *pool, PoolMember *member) {
+    Tuner *whole = member->search->tuners[0];
+    Program **programs;
+    TaskParts parts = {0};
+    whole->tasks_sought = true;
+    int count = space_tasks(whole->space, &programs);
+    for (int p = 0; p < count && count > 1; p++)
+        list_push(pool->arena, &parts, ((TaskPart){programs[p], task_new(pool->arena, programs[p], NULL), NULL}));
+    return count > 1 ? tasks_of_parts(pool, member, &parts) : NULL;
 }
 
 /* --- the end of a task --- */
@@ -201,6 +214,17 @@ static bool first_choices(Tasks *tasks, int *choices) {
     return legal;
 }
 
+/* The trial of a schedule that is known already; NULL: it is not, or is not legal. */
+static const Trial *known_trial(Tasks *tasks, const int *choices) {
+    const Tuner *whole = tasks->whole;
+    const Schedule *joined = join(tasks, choices);
+    const char *text = joined ? task_text(whole->arena, whole->task, joined) : "";
+    for (int t = 0; t < whole->trials.count; t++)
+        if (!strcmp(whole->trials.items[t]->text, text))
+            return whole->trials.items[t];
+    return NULL;
+}
+
 /* A trial of what is put together; NULL: it is not legal, or known. */
 static Trial *trial_of_choices(Tasks *tasks, const int *choices) {
     Tuner *whole = tasks->whole;
@@ -240,13 +264,16 @@ static bool can_join(const Tasks *tasks) {
            !tuner_lost(tasks->whole);
 }
 
-void tasks_try_best(Tasks *tasks, bool must) {
+double tasks_try_best(Tasks *tasks, bool must) {
     if (!can_join(tasks) || !(must || affordable(tasks, 1)))
-        return;
+        return HUGE_VAL;
     int *choices = ARENA_ARRAY(tasks->whole->arena, int, tasks->own_count);
-    Trial *trial = first_choices(tasks, choices) ? trial_of_choices(tasks, choices) : NULL;
+    if (!first_choices(tasks, choices))
+        return HUGE_VAL;
+    Trial *trial = trial_of_choices(tasks, choices);
     if (trial)
         run_joined(tasks, &trial, 1);
+    return seconds_of(trial ? trial : known_trial(tasks, choices));
 }
 
 /* Another choice of one task, and what became of it. */
@@ -324,17 +351,28 @@ static void add_failures(TuneResult *whole, Arena *arena, const TuneResult *part
 }
 
 /* The first function of a part ends it. */
-void tuner_close_tasks(Tuner *tuner) {
-    const Tasks *tasks = tuner->tasks;
-    for (int s = 0; tasks && s < tasks->own_count; s++) {
+void tasks_close(Tasks *tasks) {
+    for (int s = 0; s < tasks->own_count; s++) {
         PoolTask *part = own_task(tasks, s);
+        if (part->member != tasks->member || part->closed)
+            continue;
+        part->closed = true;
+        pool_close_part(part);
+        add_failures(tasks->whole->result, tasks->whole->arena, tuner_finish(part->tuner));
+    }
+}
+
+void tuner_close_tasks(Tuner *tuner) {
+    Tasks *tasks = tuner->tasks;
+    if (tasks)
+        tasks_close(tasks);
+    for (int s = 0; tasks && s < tasks->own_count; s++) {
+        const PoolTask *part = own_task(tasks, s);
         bool first = part->member == tasks->member;
         TaskResult result = {part->program, tasks->counts[s], part->tuner->result, !first};
-        if (first) {
-            pool_close_part(part);
-            add_failures(tuner->result, tuner->arena, tuner_finish(part->tuner));
-        }
         list_push(tuner->arena, &tuner->result->tasks, result);
     }
     tuner->tasks = NULL;
+    borders_close(tuner->borders);
+    tuner->borders = NULL;
 }

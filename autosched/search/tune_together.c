@@ -1,8 +1,8 @@
 /* tune_together.c - the search of several functions under one scheduler, in steps: units for their tasks, then what is
  * put together of them.
  *
- * The steps are there so that a search that is stopped has put something together. A function of one task, or of
- * several algorithms, is searched as a whole, and so is one none of whose tasks can be measured by itself.
+ * Before them other borders between the tasks are tried. The steps are there so that a search that is stopped has
+ * put something together. A function of one task, or of several algorithms, is searched as a whole, and so is one none of whose tasks can be measured by itself.
  */
 #include "autosched/search/pool.h"
 #include "lang/clock.h"
@@ -97,7 +97,8 @@ static bool spend(Pool *pool, int trials, double deadline) {
 
 /* --- the steps --- */
 
-static bool search_in_steps(Pool *pool, int trials, int kept) {
+static bool search_in_steps(Pool *pool, int trials) {
+    int kept = trials_to_join(pool);
     int steps = 1 + trials / STEP_TRIALS < STEPS ? 1 + trials / STEP_TRIALS : STEPS;
     double since = monotonic_seconds(), time = pool->deadline > 0 ? (pool->deadline - since) * time_part : 0;
     bool going = true;
@@ -111,9 +112,16 @@ static bool search_in_steps(Pool *pool, int trials, int kept) {
     return going;
 }
 
+/* Before the tasks are searched: what is taken decides which tasks there are. */
+static void try_borders(Pool *pool) {
+    for (int m = 0; m < pool->member_count; m++)
+        if (pool->members[m].borders)
+            borders_try(pool->members[m].borders);
+}
+
 /* What is put together may be known: then the tasks get its trials. */
 static bool search_joined(Pool *pool) {
-    bool going = search_in_steps(pool, pool->trial_limit - pool_trials(pool), trials_to_join(pool));
+    bool going = search_in_steps(pool, pool->trial_limit - pool_trials(pool));
     try_variants(pool);
     for (int last = count_joined(pool); last >= 0 && going; last = last > 0 ? 0 : -1) {
         going = spend(pool, pool->trial_limit - last, pool->deadline);
@@ -122,13 +130,19 @@ static bool search_joined(Pool *pool) {
     return going;
 }
 
+static void open_tasks(Pool *pool, PoolMember *member) {
+    Tuner *whole = member->search->tuners[0];
+    whole->tasks = member->tasks = tasks_open(pool, member);
+    whole->borders = member->borders = borders_open(pool, member);
+}
+
 static bool begin(Pool *pool, int trials) {
     pool->planned = trials;
     for (int m = 0; m < pool->member_count; m++) {
         PoolMember *member = &pool->members[m];
         const FunctionSearch *search = member->search;
         if (search->count == 1 && tuner_may_have_tasks(search->tuners[0]))
-            search->tuners[0]->tasks = member->tasks = tasks_open(pool, member);
+            open_tasks(pool, member);
     }
     return pool_open_scheduler(pool);
 }
@@ -140,7 +154,7 @@ Together *together_alone(Tuner *tuner) {
     *search = (FunctionSearch){.tuners = tuners, .count = 1, .trials = tuner->options->trials};
     Together *together = together_new(tuner->arena, tuner->options, NULL, search, 1);
     together->begun = begin(together->pool, search->trials);
-    return together->begun && tuner->tasks ? together : NULL;
+    return together->begun && (tuner->tasks || tuner->borders) ? together : NULL;
 }
 
 /* What became of each function. */
@@ -163,6 +177,7 @@ bool together_search(Together *together, int trials, double deadline) {
     if (!together->begun && !begin(pool, trials))
         return false;
     together->begun = true;
+    try_borders(pool);
     bool going = count_joined(pool) ? search_joined(pool) : spend(pool, trials, deadline);
     note_ends(pool, going);
     return !pool_halted(pool);

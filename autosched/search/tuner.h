@@ -31,6 +31,7 @@ typedef struct Reference {
 } Reference;
 
 typedef struct Tasks Tasks;
+typedef struct Borders Borders;
 
 struct Tuner {
     Arena *arena;
@@ -69,6 +70,7 @@ struct Tuner {
     LIST(Record) unwritten; /* measured, not yet in the database, which may be full or locked */
     double refused;         /* when the database last failed to take them; 0: it took them */
     Tasks *tasks;           /* that it is searched by; NULL: as a whole */
+    Borders *borders;       /* other ways to cut it into tasks; or NULL */
     bool tasks_sought;
     Together *alone; /* the search by its tasks, where no other function is searched with it */
     int granted;     /* see tuner_grant */
@@ -142,6 +144,8 @@ bool tuner_may_have_tasks(const Tuner *tuner);
 Together *together_alone(Tuner *tuner);
 /* tune_tasks.c: ends the tasks; adds them, and their failures, to the result. */
 void tuner_close_tasks(Tuner *tuner);
+/* tune_borders.c: ends the tasks that were tried, and adds what came of them to the result. borders may be NULL. */
+void borders_close(Borders *borders);
 /* The fastest trial, or NULL. */
 Trial *tuner_best_trial(const Tuner *tuner);
 

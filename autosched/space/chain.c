@@ -59,6 +59,8 @@ static bool is_member(const Chain *chain, const Group *group) {
 /* Whether only the chain reads what the group computes. */
 static bool suits_chain(Space *space, const Chain *chain, const Group *group) {
     bool used = false;
+    if (space->bordered >= 0 && group->root == space->program->stages[space->bordered])
+        return false;
     if (chain->producer_count == CHAIN_PRODUCERS || group->scan || group->root->component_count > 1 || !group->tiled ||
         group->root->components[0].tensor->role != ROLE_TEMPORARY || tiles_read(space, group->root, NULL))
         return false;

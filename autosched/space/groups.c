@@ -24,7 +24,8 @@ enum {
 
 typedef struct StageUses {
     const Stage *stage;
-    bool inlined, grouped, output;
+    bool inlined, grouped;
+    bool output; /* or what readers do not take in, as if it were one */
     const Scan *scan;    /* the scan that computes it, unless it was taken out */
     bool reads_initial;  /* reads what a caller's buffer held: computed before anything is stored there */
     LIST(int) producers; /* the stages that it reads directly */
@@ -103,7 +104,7 @@ static void collect_facts(Grouping *grouping) {
     for (int s = 0; s < program->stage_count; s++) {
         StageUses *facts = &grouping->facts[s];
         facts->stage = program->stages[s];
-        facts->output = stage_output(facts->stage) != NULL;
+        facts->output = stage_output(facts->stage) != NULL || s == grouping->space->bordered;
         facts->scan = facts->stage->scan;
         facts->grouped = grouping->space->held && grouping->space->held[s];
         facts->reads_initial = stage_reads_initial(facts->stage);

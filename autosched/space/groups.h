@@ -26,6 +26,8 @@ typedef struct Chain {
 
 /* --- how a space is made --- */
 
+/* A space with a border behind the stage, without rules of the source: its groups are asked for. */
+Space *space_new_with_border(Arena *arena, const Program *program, const Target *target, int stage);
 /* Divides the stages into groups and adds the inline statements. */
 void space_make_groups(Space *space);
 void tile_group_new(Space *space, Group *group,

@@ -101,7 +101,8 @@ static bool only_members_read(const Finding *finding, int stage) {
             return false;
         any |= reads;
     }
-    return any && tensor->role == ROLE_TEMPORARY && !stage_is_required(finding->program, producer);
+    return any && stage != finding->space->bordered && tensor->role == ROLE_TEMPORARY &&
+           !stage_is_required(finding->program, producer);
 }
 
 /* Takes in producers, from the root on. Returns the number of stages. */

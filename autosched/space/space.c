@@ -122,6 +122,7 @@ static Space *space_begin(Arena *arena, const Program *program, const Target *ta
     space->gaps.arena = arena;
     if (holes)
         hole_tree_gaps(holes, &space->gaps);
+    space->bordered = -1;
     return space;
 }
 
@@ -160,6 +161,14 @@ Space *space_new(Arena *arena, const Program *program, const Target *target, con
     space_add_rules(space);
     if (user)
         add_user_group(space);
+    number_genes(space);
+    return space;
+}
+
+Space *space_new_with_border(Arena *arena, const Program *program, const Target *target, int stage) {
+    Space *space = space_begin(arena, program, target, NULL);
+    space->bordered = stage;
+    space_make_groups(space);
     number_genes(space);
     return space;
 }

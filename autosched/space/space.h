@@ -142,6 +142,7 @@ struct Space {
     Text gaps;                /* holes of the schedule and of rules that may lack a choice */
     Text idle;                /* rules for the target that hold for no root: "RULE, ..." */
     bool *held;               /* of each stage: the user's schedule says how it runs, no other group does; or NULL */
+    int bordered;             /* the number of the stage that no reader takes in; -1: none */
 };
 
 /* --- spaces --- */
@@ -176,6 +177,9 @@ bool program_is_long(const Program *program);
 /* The parts of the program that can be searched by themselves (task_program.c), in the order in which they run. 1, with
  * *parts not set: the program is one. The space has no user's block. */
 int space_tasks(Space *space, Program ***parts);
+/* The parts where, besides, there is a border behind a stage: what reads it does not take it in, neither inlined nor at
+ * its loops nor in strips. */
+int space_tasks_with_border(Arena *arena, const Program *program, const Target *target, int stage, Program ***parts);
 
 /* --- points --- */
 

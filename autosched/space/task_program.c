@@ -326,3 +326,7 @@ int space_tasks(Space *space, Program ***parts) {
     }
     return all_computed(space->program, *parts, count) ? count : 1;
 }
+
+int space_tasks_with_border(Arena *arena, const Program *program, const Target *target, int stage, Program ***parts) {
+    return space_tasks(space_new_with_border(arena, program, target, stage), parts);
+}

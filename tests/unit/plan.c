@@ -8,6 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Of tests/unit/schedules.h, whose random numbers are others. */
+Program *program_of_text(Arena *arena, const char *text, const struct Binding *bindings, int count);
+
 enum { FUNCTIONS = 2, MANY = 15, MOST_OPEN = 12, TRIALS = 20 };
 
 /* What measures functions, and what was told of them. */
@@ -19,6 +22,9 @@ typedef struct Bench {
     Toolchain *lent[MANY][1];
     bool refused[MANY], for_good;
     int opened, closed, most_open, begun, ended, given[MANY], shown[MANY];
+    const char *lonely; /* see Simulated */
+    LIST(Simulated *) tasks;
+    int tasks_open;
 } Bench;
 
 static Toolchain *const *open_simulated(void *context, int function, double end, const char **why, bool *transient) {
@@ -35,6 +41,7 @@ static Toolchain *const *open_simulated(void *context, int function, double end,
     bench->most_open = open > bench->most_open ? open : bench->most_open;
     if (!bench->lent[function][0])
         simulated_open(&bench->simulated[function], bench->arena, asked->programs[0], asked->target);
+    bench->simulated[function].lonely = bench->lonely;
     bench->lent[function][0] = &bench->simulated[function].toolchain;
     return bench->lent[function];
 }
@@ -42,6 +49,22 @@ static Toolchain *const *open_simulated(void *context, int function, double end,
 static void close_simulated(void *context, Toolchain *const *toolchains) {
     (void)toolchains;
     ((Bench *)context)->closed++;
+}
+
+static const Toolchain *open_for_task(void *context, int function, Program *program, double end) {
+    Bench *bench = context;
+    Simulated *simulated = ARENA_NEW(bench->arena, Simulated);
+    (void)end;
+    simulated_open(simulated, bench->arena, program, bench->functions[function].target);
+    simulated->lonely = bench->lonely;
+    list_push(bench->arena, &bench->tasks, simulated);
+    bench->tasks_open++;
+    return &simulated->toolchain;
+}
+
+static void close_for_task(void *context, const Toolchain *toolchain) {
+    (void)toolchain;
+    ((Bench *)context)->tasks_open--;
 }
 
 static void note_begin(void *context, int function, int trials, double end) {
@@ -190,6 +213,42 @@ static void test_many(Arena *arena, const Target *target, Database *database) {
     is_int(bench->opened, 0, "again nothing is measured");
 }
 
+/* Functions of a file are cut otherwise where they are faster so; tasks that they share then are one. */
+static void test_borders(Arena *arena, const Target *target) {
+    static const char *const texts[FUNCTIONS] = {
+        "def f(float(96, 96) x, float(96, 96) a, float(96) b) -> (y) {\n"
+        "t(i, j) +=! x(i, r_k) * a(r_k, j)  y(i, j) = max(t(i, j) + b(j), 0) }",
+        "def g(float(96, 96) p, float(96, 96) q) -> (r) { r(i, j) +=! p(i, r_k) * q(r_k, j) }"};
+    Planner planner = {.arena = arena, .effort = EFFORT_MODEL, .seed = 7};
+    PlanFunction functions[FUNCTIONS];
+    FunctionTuning tunings[FUNCTIONS];
+    Program *programs[FUNCTIONS];
+    for (int f = 0; f < FUNCTIONS; f++) {
+        programs[f] = program_of_text(arena, texts[f], NULL, 0);
+        functions[f] = (PlanFunction){.programs = &programs[f], .count = 1, .target = target};
+    }
+    Bench *bench = bench_new(arena, functions);
+    bench->bench.open_task = open_for_task;
+    bench->bench.close_task = close_for_task;
+    bench->lonely = "t";
+    TuneOptions given = options;
+    given.trials = 160;
+    given.maker = NULL;
+    ok(autosched_tune(&planner, functions, FUNCTIONS, &given, 0, &bench->bench, tunings), "two functions are tuned");
+    const TuneResult *result = tunings[0].results[0], *other = tunings[1].results[0];
+    ok(result->borders.count == 1 && result->borders.items[0].taken && result->tasks.count == 2,
+       "one of them is cut where the rules set no border");
+    ok(other->borders.count == 0 && other->tasks.count == 0, "the other one cannot be cut");
+    ok(result->seconds < 0.5 * result->default_seconds && tunings[0].plan.nest, "its plan is %.2f times as fast",
+       result->default_seconds / result->seconds);
+    int measured = 0;
+    for (int t = 0; t < bench->tasks.count; t++)
+        measured += bench->tasks.items[t]->measured;
+    is_int(measured + bench->simulated[0].measured + bench->simulated[1].measured, given.trials,
+           "the trials are those that were given");
+    ok(bench->closed == bench->opened && bench->tasks_open == 0, "what was lent is given back");
+}
+
 int main(void) {
     char path[] = "/tmp/tensorc-plan-XXXXXX";
     const char *folder = mkdtemp(path);
@@ -205,6 +264,7 @@ int main(void) {
     test_tune(arena, functions, database);
     test_refused(arena, functions);
     test_many(arena, &target, database);
+    test_borders(arena, &target);
     database_close(database);
     if (system(arena_printf(arena, "rm -rf '%s'", folder)))
         diag_line("%s is left", folder);

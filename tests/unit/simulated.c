@@ -20,6 +20,13 @@ static uint64_t schedule_hash(const Schedule *schedule) {
     return hash;
 }
 
+static bool is_taken_in(const Nest *nest, const char *name) {
+    for (int s = 0; name && s < nest->stage_count; s++)
+        if (!strcmp(nest->stages[s]->stage->name, name) && (nest->stages[s]->inlined || nest->stages[s]->parent))
+            return true;
+    return false;
+}
+
 /* The static estimate, bent: a middle number of accumulators is best, plain loops and long bodies cost more than it
  * thinks. */
 double simulated_seconds(Simulated *simulated, const Schedule *schedule) {
@@ -33,6 +40,7 @@ double simulated_seconds(Simulated *simulated, const Schedule *schedule) {
         double last = stage->loop_count ? stage->extents[stage->loop_count - 1] : 1;
         seconds = estimate.seconds * (1 + fabs(estimate.accumulators - 12) / 12 + fabs(log2(last) - 4) / 4);
         seconds *= 1 + (double)(schedule_hash(schedule) % 64) / 1000;
+        seconds *= is_taken_in(nest, simulated->lonely) ? 3 : 1;
     }
     arena_free(scratch);
     return seconds;

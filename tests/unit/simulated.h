@@ -28,6 +28,7 @@ typedef struct Simulated {
     double slower; /* than the formula says, so many times; 0: as it says */
     double racing; /* the same of the race alone, besides; 0: as it says */
     double first;  /* the same of the first measurement alone, besides */
+    const char *lonely; /* a stage; where it is inlined or computed at another one, all takes three times as long */
     int built, measured, raced, released;
     int looks; /* measurements before the race of what was measured already */
     int disturbed;    /* so many of the next measurements are disturbed; -1: all but the default's */

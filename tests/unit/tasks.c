@@ -151,6 +151,62 @@ static void test_values(Arena *arena, int number, const Target *target) {
        programs[number].what);
 }
 
+/* --- with one border more --- */
+
+/* Behind each stage; the tasks compute the same, and not one of them has the stage and what reads it. */
+static void test_borders(Arena *arena, int number, const Target *target) {
+    const Program *whole = program_of_text(arena, programs[number].text, NULL, 0);
+    Data one = begin_data(arena, whole);
+    int wrong = 0, divided = 0;
+    compute(&one, whole);
+    for (int s = 0; s < whole->stage_count; s++) {
+        Program **parts = NULL;
+        int count = space_tasks_with_border(arena, whole, target, s, &parts);
+        Data all = begin_data(arena, whole);
+        bool good = true;
+        for (int p = 0; p < count && count > 1; p++)
+            good = good && compute(&all, parts[p]);
+        divided += count > 1;
+        wrong += count > 1 && (!good || different_outputs(&one, &all, whole));
+    }
+    is_int(wrong, 0, "%s: with a border more, behind %d of its stages, too", programs[number].what, divided);
+}
+
+/* A pipeline ends at a border, a product does not take place in its epilogue's tile, an inlined stage stands alone. */
+static void test_divided(Arena *arena, const Target *target) {
+    static const struct {
+        const char *text;
+        int stage, tasks;
+    } rows[] = {
+        {"def f(float(1026, 1026) x) -> (y) {\n"
+         "h(i, j) = x(i, j) + x(i, j + 1) + x(i, j + 2) where i in 0:1026, j in 0:1024\n"
+         "v(i, j) = h(i, j) + h(i + 1, j) + h(i + 2, j) where i in 0:1024, j in 0:1024\n"
+         "y(i, j) = v(i, j) * v(i, j + 1) where i in 0:1024, j in 0:1023 }",
+         1, 2},
+        {"def f(float(64, 64) x, float(64, 64) a) -> (y) {\n"
+         "t(i, j) +=! x(i, r_k) * a(r_k, j)  y(i, j) = max(t(i, j), 0) }",
+         0, 2},
+        {"def f(float(64, 64) x) -> (y) { t(i, j) = exp(x(i, j))  y(i) +=! t(i, r) }", 0, 2},
+        {"def f(float(64, 64) x) -> (y) { m(i) max=! x(i, r)  e(i, j) = exp(x(i, j) - m(i))\n"
+         "s(i) +=! e(i, r)  y(i, j) = e(i, j) / s(i) }",
+         1, 2},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        const Program *whole = program_of_text(arena, rows[r].text, NULL, 0);
+        Program **parts = NULL;
+        is_int(space_tasks(space_new(arena, whole, target, NULL), &parts), 1, "one task by the rules");
+        int count = space_tasks_with_border(arena, whole, target, rows[r].stage, &parts);
+        is_int(count, rows[r].tasks, "divided behind %s", whole->stages[rows[r].stage]->name);
+        const char *name = whole->stages[rows[r].stage]->name;
+        bool apart = count > 1;
+        for (int p = 0; p < count && count > 1; p++) {
+            const Stage *stage = program_find_stage(parts[p], name);
+            apart &= !stage || stage_output(stage);
+        }
+        ok(apart, "which is an output there");
+    }
+}
+
 /* --- their schedules --- */
 
 /* The defaults of the tasks together are legal in the whole, where no name is given twice. */
@@ -232,7 +288,9 @@ int main(void) {
     for (int p = 0; p < PROGRAMS; p++) {
         test_values(arena, p, &target);
         test_joined(arena, p, &target);
+        test_borders(arena, p, &target);
     }
+    test_divided(arena, &target);
     test_names(arena, &target);
     test_equal(arena, &target);
     test_constants(arena, &target);

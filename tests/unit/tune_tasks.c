@@ -23,6 +23,17 @@ static const char three_kinds[] =
 static const char similar_products[] =
     "def f(float(96, 96) x, float(96, 128) a, float(128, 160) b, float(160, 96) c) -> (y) {\n"
     "t(i, j) +=! x(i, r_k) * a(r_k, j)  u(i, j) +=! t(i, r_k) * b(r_k, j)  y(i, j) +=! u(i, r_k) * c(r_k, j) }";
+static const char with_epilogue[] =
+    "def f(float(96, 96) x, float(96, 96) a, float(96) b) -> (y) {\n"
+    "t(i, j) +=! x(i, r_k) * a(r_k, j)  y(i, j) = max(t(i, j) + b(j), 0) }";
+static const char with_epilogues[] =
+    "def f(float(96, 96) x, float(96, 128) a, float(128) b, float(128, 64) c) -> (y) {\n"
+    "t(i, j) +=! x(i, r_k) * a(r_k, j)  s(i, j) = max(t(i, j) + b(j), 0)\n"
+    "u(i, j) +=! s(i, r_k) * c(r_k, j)  y(i, j) = max(u(i, j), 0) }";
+static const char equal_epilogues[] =
+    "def f(float(96, 96) x, float(96, 96) a, float(96) b, float(96, 96) c, float(96) d) -> (y) {\n"
+    "t(i, j) +=! x(i, r_k) * a(r_k, j)  s(i, j) = max(t(i, j) + b(j), 0)\n"
+    "u(i, j) +=! s(i, r_k) * c(r_k, j)  y(i, j) = max(u(i, j) + d(j), 0) }";
 static const char one_product[] =
     "def g(float(96, 96) p, float(96, 96) q) -> (r) { r(i, j) +=! p(i, r_k) * q(r_k, j) }";
 
@@ -35,6 +46,7 @@ typedef struct Lender {
     int open, most_open, failure_rate;
     bool refuses;
     int stop_after; /* measurements of a task */
+    const char *lonely; /* see Simulated */
 } Lender;
 
 static const Toolchain *lend(void *context, Program *program) {
@@ -45,6 +57,7 @@ static const Toolchain *lend(void *context, Program *program) {
     simulated_open(simulated, lender->arena, program, lender->target);
     simulated->failure_rate = lender->failure_rate;
     simulated->stop_after = lender->stop_after;
+    simulated->lonely = lender->lonely;
     list_push(lender->arena, &lender->lent, simulated);
     lender->open++;
     lender->most_open = lender->open > lender->most_open ? lender->open : lender->most_open;
@@ -92,6 +105,7 @@ static Run tune_function(Arena *arena, const Program *program, const Target *tar
                          TuneOptions options) {
     Simulated simulated;
     simulated_open(&simulated, arena, program, target);
+    simulated.lonely = run.lender.lonely;
     run.lender.workshop = (Workshop){&run.lender, lend, take_back};
     run.lender.arena = arena;
     run.lender.target = target;
@@ -171,6 +185,88 @@ static void test_similar(Arena *arena, const Target *target) {
        exp(gain));
 }
 
+static const BorderResult *taken_border(const Run *run) {
+    for (int b = 0; b < run->result->borders.count; b++)
+        if (run->result->borders.items[b].taken)
+            return &run->result->borders.items[b];
+    return NULL;
+}
+
+typedef struct BorderCase {
+    const char *name, *text;
+    const char *stage;                /* from behind which a border is wanted */
+    int default_tasks, default_parts; /* by the rules; 0: the function is searched as a whole */
+    int tasks, parts;                 /* with the border */
+} BorderCase;
+
+static int count_parts(const Run *run) {
+    int count = 0;
+    for (int t = 0; t < run->result->tasks.count; t++)
+        count += run->result->tasks.items[t].count;
+    return count;
+}
+
+static void test_border(Arena *arena, const Target *target, const BorderCase *wanted) {
+    enum { TRIALS = 100 };
+    Program *program = program_of_text(arena, wanted->text, NULL, 0);
+    Run plain = tune_function(arena, program, target, NULL, (Run){0}, options_for(TRIALS));
+    ok(plain.result->borders.count > 0 && !taken_border(&plain), "%s: of %d other borders none is taken", wanted->name,
+       plain.result->borders.count);
+    ok(plain.result->tasks.count == wanted->default_tasks && count_parts(&plain) == wanted->default_parts,
+       "it has the tasks of the rules");
+    Run run = tune_function(arena, program, target, NULL, (Run){.lender.lonely = wanted->stage}, options_for(TRIALS));
+    const BorderResult *border = taken_border(&run);
+    ok(border && !strcmp(border->stage, wanted->stage) && border->seconds < border->before,
+       "one is taken where the function is faster with it");
+    ok(run.result->tasks.count == wanted->tasks && count_parts(&run) == wanted->parts, "and makes %d tasks of %d parts",
+       run.result->tasks.count, count_parts(&run));
+    ok(run.result->seconds < 0.5 * run.result->default_seconds, "%.2f times as fast as the default",
+       run.result->default_seconds / run.result->seconds);
+    is_int(run.result->trials, TRIALS, "all are of the same trials");
+    is_int(run.lender.open + plain.lender.open, 0, "what was lent is given back");
+    is_int(measured_by(&run.lender) + run.whole, TRIALS, "and each is measured once");
+}
+
+/* A search that goes on finds the same border, with what it has not measured yet. */
+static void test_border_again(Arena *arena, const Target *target) {
+    Database *database = open_database(arena, "borders.db");
+    Program *program = program_of_text(arena, with_epilogues, NULL, 0);
+    Run begun = {.lender.lonely = "u"};
+    TuneOptions options = options_for(100);
+    int used;
+    Run first = tune_function(arena, program, target, database, begun, options);
+    ok(taken_border(&first) && searches_are_known(arena, database, &program, 1, target, NULL, &options, &used),
+       "a function that was searched with another border is known");
+    Run more = tune_function(arena, program, target, database, begun, options_for(140));
+    int measured = measured_by(&more.lender) + more.whole;
+    ok(taken_border(&more) && !strcmp(taken_border(&more)->stage, "u"), "a longer search takes the same border");
+    ok(measured >= 40 && measured <= 60, "and measures %d more", measured);
+    database_close(database);
+}
+
+/* A border that the rules do not set is found where the function is faster with it, and only there. */
+static void test_borders(Arena *arena, const Target *target) {
+    static const BorderCase cases[] = {
+        {"an epilogue", with_epilogue, "t", 0, 0, 2, 2},
+        {"the second epilogue", with_epilogues, "u", 2, 2, 3, 3},
+        {"equal epilogues", equal_epilogues, "t", 1, 2, 2, 4},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        test_border(arena, target, &cases[c]);
+    test_border_again(arena, target);
+    Program *alone = program_of_text(arena, one_product, NULL, 0);
+    Run run = tune_function(arena, alone, target, NULL, (Run){0}, options_for(60));
+    ok(run.result->borders.count == 0 && run.lender.lent.count == 0 && run.whole == 60,
+       "a function that can be cut nowhere pays nothing");
+    Program *program = program_of_text(arena, with_epilogue, NULL, 0);
+    run = tune_function(arena, program, target, NULL, (Run){.lender.lonely = "t"}, options_for(20));
+    ok(run.result->borders.count == 0 && run.whole == 20, "nor does a short search");
+    TuneOptions cold = options_for(60);
+    cold.search = "anneal:cold";
+    run = tune_function(arena, program, target, NULL, (Run){.lender.lonely = "t"}, cold);
+    is_int(run.result->borders.count, 0, "a cold one has the borders of the rules");
+}
+
 /* A search that is stopped goes on where it was. */
 static void test_stopped(Arena *arena, const Target *target) {
     enum { TRIALS = 60 };
@@ -226,6 +322,7 @@ int main(void) {
     test_equal(arena, &target);
     test_different(arena, &target);
     test_similar(arena, &target);
+    test_borders(arena, &target);
     test_stopped(arena, &target);
     test_failures(arena, &target);
     test_known(arena, &target);
