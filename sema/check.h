@@ -161,6 +161,13 @@ typedef struct TensorRange {
     Interval range;
 } TensorRange;
 
+/* The extent of a temporary or result, which it has from a tensor whose extent the header gives as a number. */
+typedef struct FixedExtent {
+    const char *name;
+    int dimension;
+    int64_t size;
+} FixedExtent;
+
 typedef struct Builder {
     Checker *checker;
     Algorithms *algorithms; /* NULL: calls are not replaced */
@@ -174,6 +181,7 @@ typedef struct Builder {
     AffineList facts; /* over sizes, each >= 0: what the requirements promise */
     LIST(struct Binding) bounds;
     LIST(TensorRange) ranges; /* of integer temporaries: what is known beyond their types (lost.c) */
+    LIST(FixedExtent) extents; /* of the unit's own def (extents.c) */
     int calls;                /* how many were instantiated so far */
     bool names_only;          /* integer parameters have made-up values: no errors about ranges and bounds */
 } Builder;
@@ -274,6 +282,8 @@ typedef struct Typed {
 
 void frame_fail(CallFrame *frame); /* an error was reported in it, or in a def that it calls */
 bool may_warn(const CallFrame *frame);
+/* Whether warnings depend on what the statement computes: not in a call, since its def is checked by itself. */
+bool may_warn_of_values(const Statement *statement);
 void note_calls(const CallFrame *frame);
 #define DIAGNOSTICS(frame) ((frame)->builder->checker->diagnostics)
 #define ERROR(frame, id, ...) (frame_fail(frame), diag(DIAGNOSTICS(frame), DIAG_##id, __VA_ARGS__))
@@ -322,10 +332,15 @@ Expr *typed_value(Arena *arena, Typed typed); /* indices become values of their 
 void warn_lost(Statement *statement, const Expr *value, ElementType type, bool declared);
 void warn_lost_in_conditions(Statement *statement); /* of where */
 void warn_narrow_reduction(Statement *statement, const Variable *variable, const Expr *value, bool declared);
-/* Warns of reads whose extents differ along an index, where the header fixes them. */
-void warn_extents(Statement *statement);
 /* Notes what is known of the elements of a tensor that this value defines whole. */
 void note_range(Statement *statement, const Tensor *tensor, const Expr *value);
+
+/* --- extents (extents.c): warnings --- */
+
+/* Warns of reads whose extents differ along an index, where the header fixes them. */
+void warn_extents(Statement *statement);
+/* Notes which extents the first definition of a tensor takes from reads. */
+void note_extents(Statement *statement);
 
 /* --- expressions (expression.c) --- */
 

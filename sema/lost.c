@@ -1,5 +1,5 @@
 /* lost.c - warnings of what a value loses on its way: sums and products of 8 or 16 bits that wrap, integer quotients
- * that become floats, elements beyond the end of another tensor.
+ * that become floats.
  *
  * Values have ranges, from their types, constants, indices and what is known of temporaries. A value that fits gives no
  * warning. Nor does a value that the source says is meant: by a cast to the narrow type around a sum, a result that is
@@ -7,8 +7,6 @@
  */
 #include "lang/program.h"
 #include "sema/check.h"
-
-#include <string.h>
 
 /* --- ranges of integers ------------------------------------------------------------------------------------------- */
 
@@ -191,19 +189,15 @@ static void look(Statement *s, const Expr *e, ElementType wider, bool wanted, co
     }
 }
 
-static bool may_look(const Statement *s) {
-    return may_warn(s->frame) && !s->frame->caller && !s->builder->names_only;
-}
-
 void warn_lost(Statement *s, const Expr *value, ElementType type, bool declared) {
-    if (may_look(s))
+    if (may_warn_of_values(s))
         look(s, value, type, declared && value->type == type, NULL);
 }
 
 /* A condition stands under those before it, as a value stands under all. */
 void warn_lost_in_conditions(Statement *s) {
     int count = s->predicates.count;
-    for (int i = 0; i < count && may_look(s); i++) {
+    for (int i = 0; i < count && may_warn_of_values(s); i++) {
         s->predicates.count = i;
         look(s, s->predicates.items[i], TYPE_BOOL, false, NULL);
     }
@@ -224,7 +218,7 @@ void warn_narrow_reduction(Statement *s, const Variable *variable, const Expr *v
     const AstStatement *ast = s->ast;
     bool sums = ast->combine == COMBINE_ADD, combines = sums || ast->combine == COMBINE_MUL;
     bool meant = declared || is_wanted(s, value) || (value->kind == EXPR_CAST && is_explicit(value));
-    if (!may_look(s) || !combines || !is_narrow(value->type) || meant)
+    if (!may_warn_of_values(s) || !combines || !is_narrow(value->type) || meant)
         return;
     Interval range = value_range(s, value);
     if (!ast->initialise)
@@ -238,55 +232,4 @@ void warn_narrow_reduction(Statement *s, const Variable *variable, const Expr *v
          "combine wider values: int32(...); a result that is declared %s, or %s(...) around the value, says that "
          "wrapping is meant",
          narrow, narrow);
-}
-
-/* --- extents ------------------------------------------------------------------------------------------------------ */
-
-/* The extent of a dimension of an argument that the header gives as a number, or NULL. */
-static const AstExpr *fixed_extent(const Statement *s, const ReadSite *site, int dimension) {
-    const AstParameters *arguments = &s->frame->definition->ast->arguments;
-    for (int i = 0; i < arguments->count; i++) {
-        const AstParameter *argument = &arguments->items[i];
-        if (strcmp(argument->name.text, site->name) == 0 && dimension < argument->dims.count &&
-            argument->dims.items[dimension]->kind == AST_INTEGER)
-            return argument->dims.items[dimension];
-    }
-    return NULL;
-}
-
-/* A read that runs over a whole dimension by an index of its own. */
-typedef struct Extent {
-    const ReadSite *site;
-    const AstExpr *extent;
-} Extent;
-
-static Extent extent_along(const Statement *s, const ReadSite *site, const IndexVariable *index) {
-    for (int d = 0; d < site->read->count && !site->has_else && site->guard_count == 0; d++) {
-        const Expr *at = site->read->args[d];
-        const AstExpr *extent = at->kind == EXPR_VAR && at->var == index->raw ? fixed_extent(s, site, d) : NULL;
-        if (extent)
-            return (Extent){site, extent};
-    }
-    return (Extent){0};
-}
-
-static void compare_extents(Statement *s, const IndexVariable *index) {
-    Extent first = {0};
-    for (int i = 0; i < s->sites.count; i++) {
-        Extent other = extent_along(s, s->sites.items[i], index);
-        first = first.site ? first : other;
-        if (!other.site || other.extent->integer == first.extent->integer)
-            continue;
-        WARN(s->frame, extents_differ, other.site->ast->loc, other.site->name, (long long)other.extent->integer,
-             index->name, first.site->name, (long long)first.extent->integer);
-        NOTE(s->frame, first.site->ast->loc, "read here");
-        HINT(s->frame, "if that is meant, say the range: where %s in 0:...", index->name);
-        return;
-    }
-}
-
-void warn_extents(Statement *s) {
-    for (int i = 0; i < s->indices.count && may_look(s); i++)
-        if (!s->indices.items[i]->where)
-            compare_extents(s, s->indices.items[i]);
 }

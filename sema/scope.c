@@ -22,6 +22,10 @@ bool may_warn(const CallFrame *frame) {
     return !frame->definition->file->embedded && !frame->definition->instr;
 }
 
+bool may_warn_of_values(const Statement *s) {
+    return may_warn(s->frame) && !s->frame->caller && !s->builder->names_only;
+}
+
 /* Notes the calls that lead to an error which shows only in a call of the def. */
 void note_calls(const CallFrame *frame) {
     for (; frame && frame->caller; frame = frame->caller)

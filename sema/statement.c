@@ -349,6 +349,8 @@ static bool check_assignment(Statement *s, Variable *variable) {
     if (!infer_ranges(s, target ? target : later) || !check_reductions(s) || !check_bounds(s, target))
         return false;
     warn_extents(s);
+    if (!variable->view.tensor)
+        note_extents(s);
     warn_lost_in_conditions(s);
     define_stages(s, variable, value, target);
     return !s->failed;
@@ -502,6 +504,7 @@ static bool check_tuple(Statement *s, CombinerDefinition *definition, Variable *
         return false;
     if (!infer_ranges(s, known) || !check_bounds(s, known))
         return false;
+    warn_extents(s);
     warn_lost_in_conditions(s);
     define_tuple(s, combiner, variables, values, known);
     if (!s->failed && !check_algebra(s->frame, definition, tuple_constants(s, combiner, values), s->ast->loc))

@@ -1,0 +1,144 @@
+/* extents.c - warnings of elements that are not read, as another tensor of the statement ends before them.
+ *
+ * Only extents that the header gives as numbers count, and those that temporaries and results take from such tensors. A
+ * range that the source says is meant. So is a tensor whose last element is read in another way.
+ */
+#include "sema/check.h"
+
+#include <string.h>
+
+/* What an index runs over: a whole dimension of a tensor. */
+typedef struct Extent {
+    const char *name;
+    int64_t size; /* 0: none */
+    int dimension;
+    Loc loc;
+    bool written; /* on the left side */
+} Extent;
+
+static int64_t fixed_in_header(const Statement *s, const char *name, int dimension) {
+    const AstParameters *arguments = &s->frame->definition->ast->arguments;
+    for (int i = 0; i < arguments->count; i++) {
+        const AstParameter *argument = &arguments->items[i];
+        if (strcmp(argument->name.text, name) == 0 && dimension < argument->dims.count &&
+            argument->dims.items[dimension]->kind == AST_INTEGER)
+            return argument->dims.items[dimension]->integer;
+    }
+    return 0;
+}
+
+/* The extent of a dimension that is fixed, or 0. */
+static int64_t fixed_extent(const Statement *s, const char *name, int dimension) {
+    for (int i = 0; i < s->builder->extents.count; i++) {
+        const FixedExtent *known = &s->builder->extents.items[i];
+        if (known->dimension == dimension && strcmp(known->name, name) == 0)
+            return known->size;
+    }
+    return fixed_in_header(s, name, dimension);
+}
+
+static Extent extent_of_read(const Statement *s, const ReadSite *site, const IndexVariable *index) {
+    for (int d = 0; d < site->read->count && !site->has_else && site->guard_count == 0; d++) {
+        const Expr *at = site->read->args[d];
+        int64_t size = at->kind == EXPR_VAR && at->var == index->raw ? fixed_extent(s, site->name, d) : 0;
+        if (size)
+            return (Extent){site->name, size, d, site->ast->loc, false};
+    }
+    return (Extent){0};
+}
+
+/* What an earlier definition gave to the left side. */
+static Extent extent_of_target(const Statement *s, const IndexVariable *index) {
+    const AstTarget *target = &s->ast->targets.items[0];
+    for (int d = 0; d < target->indices.count; d++)
+        if (s->indices.items[d] == index && !index->place)
+            return (Extent){target->name.text, fixed_extent(s, target->name.text, d), d, target->loc, true};
+    return (Extent){0};
+}
+
+/* --- reads in another way ----------------------------------------------------------------------------------------- */
+
+static bool may_reach(const Statement *s, Expr *index, int64_t last) {
+    Affine p, high;
+    int64_t end;
+    return !size_affine(s->builder->arena, index, &p) || !extreme_over_domain(s, &p, true, &high) ||
+           !affine_is_constant(&high, &end) || end >= last;
+}
+
+/* Whether the expression reads the tensor at what is more than an index there. */
+static bool reads_otherwise(const AstExpr *ast, const Extent *extent) {
+    bool found = ast->kind == AST_APPLY && strcmp(ast->name.text, extent->name) == 0 &&
+                 extent->dimension < ast->args.count && ast->args.items[extent->dimension]->kind != AST_NAME;
+    for (int i = 0; i < ast->args.count && !found; i++)
+        found = reads_otherwise(ast->args.items[i], extent);
+    return found;
+}
+
+static bool statements_read(const AstStatements *list, const AstStatement *besides, const Extent *extent) {
+    bool found = false;
+    for (int i = 0; i < list->count && !found; i++) {
+        const AstStatement *statement = list->items[i];
+        found = statements_read(&statement->body, besides, extent);
+        for (int v = 0; v < statement->values.count && statement != besides && !found; v++)
+            found = reads_otherwise(statement->values.items[v], extent);
+    }
+    return found;
+}
+
+/* Whether the last element is, or may be, read: here or in another statement. */
+static bool is_read_whole(const Statement *s, const Extent *extent) {
+    for (int i = 0; i < s->sites.count; i++) {
+        const ReadSite *site = s->sites.items[i];
+        if (strcmp(site->name, extent->name) == 0 && extent->dimension < site->read->count &&
+            may_reach(s, site->read->args[extent->dimension], extent->size - 1))
+            return true;
+    }
+    return statements_read(&s->frame->definition->ast->statements, s->ast, extent);
+}
+
+/* --- the whole ---------------------------------------------------------------------------------------------------- */
+
+static bool loses_elements(const Statement *s, const Extent *first, const Extent *other) {
+    const Extent *larger = first->size > other->size ? first : other;
+    return first->size && other->size && first->size != other->size && !larger->written && !is_read_whole(s, larger);
+}
+
+static void compare_extents(Statement *s, const IndexVariable *index) {
+    Extent first = extent_of_target(s, index);
+    for (int i = 0; i < s->sites.count; i++) {
+        Extent other = extent_of_read(s, s->sites.items[i], index);
+        first = first.size ? first : other;
+        if (!loses_elements(s, &first, &other))
+            continue;
+        WARN(s->frame, extents_differ, other.loc, other.name, (long long)other.size, index->name, first.name,
+             (long long)first.size);
+        NOTE(s->frame, first.loc, first.written ? "written here" : "read here");
+        HINT(s->frame, "if that is meant, say the range: where %s in 0:...", index->name);
+        return;
+    }
+}
+
+void warn_extents(Statement *s) {
+    for (int i = 0; i < s->indices.count && may_warn_of_values(s); i++)
+        if (!s->indices.items[i]->where)
+            compare_extents(s, s->indices.items[i]);
+}
+
+/* Whether the index runs over a dimension of this size since a tensor that it reads ends there. */
+static bool takes_extent(const Statement *s, const IndexVariable *index, int64_t size) {
+    bool found = false;
+    for (int i = 0; i < s->sites.count && !index->where && !index->place && !found; i++)
+        found = extent_of_read(s, s->sites.items[i], index).size == size;
+    return found;
+}
+
+void note_extents(Statement *s) {
+    const AstTarget *target = &s->ast->targets.items[0];
+    for (int d = 0; d < target->indices.count && may_warn_of_values(s); d++) {
+        const IndexVariable *index = s->indices.items[d];
+        int64_t low, size;
+        if (expr_is_int(index->low, &low) && low == 0 && expr_is_int(index->extent, &size) && size > 0 &&
+            takes_extent(s, index, size))
+            list_push(s->builder->arena, &s->builder->extents, ((FixedExtent){target->name.text, d, size}));
+    }
+}
