@@ -1,14 +1,16 @@
 /* temporaries.c - where a kernel's temporaries live.
  *
  * Small ones of constant size are on the stack. All others come from one aligned allocation at the entry of the
- * function, before anything is written, with the layout of a stack: temporaries that do not live at the same time share
- * bytes. Those of a parallel loop's body are in a slice, and there are as many slices as threads. A size that overflows
- * counts as one that cannot be allocated.
+ * function, before anything is written. Those that no statement needs at the same time share bytes: if all sizes are
+ * known, each lies in the lowest gap that is left for it, the larger ones first; otherwise in slots. Those of a parallel
+ * loop's body are in a slice, and there are as many slices as threads. A size that overflows counts as one that cannot
+ * be allocated.
  */
 #include "backends/llvm/code.h"
 #include "lang/diag.h"
 #include "lang/program.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 enum {
@@ -21,6 +23,7 @@ typedef struct Layout {
     int64_t stack_bytes;   /* of the function, so far */
     LLVMValueRef overflow; /* i1 */
     bool in_parallel;
+    LIST(LLVMValueRef *) offsets; /* of what was laid out so far */
 } Layout;
 
 /* --- checked arithmetic on sizes --- */
@@ -105,9 +108,140 @@ static LLVMValueRef tensor_bytes(Layout *layout, const Tensor *tensor) {
     return LLVMBuildAnd(code->builder, bytes, index_constant(code, -DATA_ALIGNMENT), "");
 }
 
-/* --- the layout --- */
+/* --- blocks that share bytes --------------------------------------------------------------------------------------- */
 
-static LLVMValueRef lay_out(Layout *layout, Stmt *const *statements, int count, LLVMValueRef offset);
+/* Bytes that are needed from one statement to another: of a tensor, or of all that is inside one statement. */
+typedef struct Block {
+    const Tensor *tensor; /* or NULL */
+    int first, last;
+    LLVMValueRef bytes;
+    int from, to; /* the offsets of the layout that begin in it */
+    int64_t known, at; /* if all sizes are known: its bytes and its place */
+    int slot;          /* else: what it shares with others */
+} Block;
+typedef LIST(Block) BlockList;
+
+static bool at_once(const Block *a, const Block *b) {
+    return a->first <= b->last && b->first <= a->last;
+}
+
+/* Whether all sizes are known, and their sum is a number. */
+static bool all_known(BlockList *blocks) {
+    int64_t sum = 0;
+    for (int b = 0; b < blocks->count; b++) {
+        Block *block = &blocks->items[b];
+        if (!LLVMIsAConstantInt(block->bytes))
+            return false;
+        block->known = LLVMConstIntGetSExtValue(block->bytes);
+        if (__builtin_add_overflow(sum, block->known, &sum))
+            return false;
+    }
+    return true;
+}
+
+/* What was laid out from 0 on begins at the offset. */
+static void move_block(Layout *layout, const Block *block, LLVMValueRef offset) {
+    for (int i = block->from; i < block->to; i++) {
+        LLVMValueRef *moved = layout->offsets.items[i];
+        *moved = add_bytes(layout, *moved, offset);
+    }
+}
+
+/* Larger ones first: they leave gaps for the others. */
+static int by_size(const void *a, const void *b) {
+    const Block *x = a, *y = b;
+    if (x->known != y->known)
+        return x->known < y->known ? 1 : -1;
+    return x->first != y->first ? x->first - y->first : x->from - y->from;
+}
+
+static int by_place(const void *a, const void *b) {
+    const Block *x = *(Block *const *)a, *y = *(Block *const *)b;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+/* The lowest gap among the `count` first blocks that are needed at once with this one. */
+static int64_t lowest_gap(Arena *arena, const BlockList *blocks, int count) {
+    const Block *block = &blocks->items[count], **others = ARENA_ARRAY(arena, const Block *, count + 1);
+    int found = 0;
+    int64_t at = 0;
+    for (int b = 0; b < count; b++)
+        if (at_once(&blocks->items[b], block))
+            others[found++] = &blocks->items[b];
+    qsort(others, (size_t)found, sizeof *others, by_place);
+    for (int o = 0; o < found && others[o]->at < at + block->known; o++)
+        at = others[o]->at + others[o]->known > at ? others[o]->at + others[o]->known : at;
+    return at;
+}
+
+static LLVMValueRef place_known(Layout *layout, BlockList *blocks) {
+    LLVMValueRef end = index_constant(layout->code, 0);
+    qsort(blocks->items, (size_t)blocks->count, sizeof *blocks->items, by_size);
+    for (int b = 0; b < blocks->count; b++) {
+        Block *block = &blocks->items[b];
+        block->at = lowest_gap(layout->code->arena, blocks, b);
+        LLVMValueRef offset = index_constant(layout->code, block->at);
+        move_block(layout, block, offset);
+        end = larger(layout, end, add_bytes(layout, offset, block->bytes));
+    }
+    return end;
+}
+
+/* How well two blocks share a slot whose size is the larger one's: those of one shape lose nothing. */
+static int likeness(const Block *a, const Block *b) {
+    if (!a->tensor || !b->tensor || a->tensor->rank != b->tensor->rank)
+        return 1;
+    bool same = a->tensor->type == b->tensor->type && !a->tensor->order && !b->tensor->order;
+    for (int d = 0; d < a->tensor->rank && same; d++)
+        same = expr_equal(a->tensor->dims[d], b->tensor->dims[d]);
+    return same ? 3 : 2;
+}
+
+/* Of the slots that hold nothing at the same time the one whose blocks are most like this one; else a new one. */
+static int find_slot(Arena *arena, const BlockList *blocks, int count, int slots) {
+    const Block *block = &blocks->items[count];
+    int best = slots, most = 0, *alike = ARENA_ARRAY(arena, int, slots + 1);
+    for (int b = 0; b < count; b++) {
+        int slot = blocks->items[b].slot, like = likeness(&blocks->items[b], block);
+        if (at_once(&blocks->items[b], block))
+            alike[slot] = -1;
+        else if (alike[slot] >= 0 && like > alike[slot])
+            alike[slot] = like;
+    }
+    for (int s = 0; s < slots; s++)
+        if (alike[s] > most)
+            best = s, most = alike[s];
+    return best;
+}
+
+/* Run-time sizes: which is larger is not known. Blocks share slots, as large as the largest of theirs. */
+static LLVMValueRef place_slots(Layout *layout, BlockList *blocks) {
+    LLVMValueRef offset = index_constant(layout->code, 0);
+    int slots = 0;
+    for (int b = 0; b < blocks->count; b++) {
+        blocks->items[b].slot = find_slot(layout->code->arena, blocks, b, slots);
+        slots += blocks->items[b].slot == slots;
+    }
+    for (int s = 0; s < slots; s++) {
+        LLVMValueRef size = index_constant(layout->code, 0);
+        for (int b = 0; b < blocks->count; b++)
+            if (blocks->items[b].slot == s) {
+                move_block(layout, &blocks->items[b], offset);
+                size = larger(layout, size, blocks->items[b].bytes);
+            }
+        offset = add_bytes(layout, offset, size);
+    }
+    return offset;
+}
+
+/* Gives the blocks their places, from 0 on. Returns the bytes that they take together. */
+static LLVMValueRef place_blocks(Layout *layout, BlockList *blocks) {
+    return all_known(blocks) ? place_known(layout, blocks) : place_slots(layout, blocks);
+}
+
+/* --- the layout --------------------------------------------------------------------------------------------------- */
+
+static LLVMValueRef lay_out(Layout *layout, Stmt *const *statements, int count);
 
 static bool fits_stack(Layout *layout, const Tensor *tensor) {
     int64_t bytes = constant_bytes(tensor);
@@ -115,18 +249,6 @@ static bool fits_stack(Layout *layout, const Tensor *tensor) {
         return false;
     layout->stack_bytes += bytes;
     return true;
-}
-
-static LLVMValueRef lay_out_allocation(Layout *layout, const Stmt *stmt, LLVMValueRef offset) {
-    Code *code = layout->code;
-    if (stmt->tensor->scope != SCOPE_REGISTER) {
-        Placement *placement = ARENA_NEW(code->arena, Placement);
-        *placement = (Placement){.stack = fits_stack(layout, stmt->tensor), .offset = offset};
-        address_map_set(code->arena, &code->placements, stmt->tensor, placement);
-        if (!placement->stack)
-            offset = add_bytes(layout, offset, tensor_bytes(layout, stmt->tensor));
-    }
-    return lay_out(layout, stmt->body, stmt->count, offset);
 }
 
 /* How many threads may run a parallel loop. More than exist only cost memory; fewer only cost speed. */
@@ -139,37 +261,61 @@ static LLVMValueRef thread_count(Code *code) {
     return LLVMBuildSExt(code->builder, count, code->i64, "");
 }
 
-/* The body is a function with its own stack. */
-static LLVMValueRef lay_out_parallel(Layout *layout, const Stmt *stmt, LLVMValueRef offset) {
+/* The body is a function with its own stack, whose offsets begin in its slice. */
+static LLVMValueRef lay_out_parallel(Layout *layout, const Stmt *stmt) {
     Code *code = layout->code;
     Layout body = {.code = code, .overflow = layout->overflow, .in_parallel = true};
-    LLVMValueRef none = index_constant(code, 0);
-    LLVMValueRef bytes = lay_out(&body, stmt->body, stmt->count, none);
+    LLVMValueRef none = index_constant(code, 0), bytes = lay_out(&body, stmt->body, stmt->count);
     layout->overflow = body.overflow;
     if (bytes == none)
-        return offset;
+        return none;
     Slices *slices = ARENA_NEW(code->arena, Slices);
-    *slices = (Slices){.offset = offset, .bytes = bytes, .count = thread_count(code)};
+    *slices = (Slices){.offset = none, .bytes = bytes, .count = thread_count(code)};
     address_map_set(code->arena, &code->slices, stmt, slices);
-    return add_bytes(layout, offset, multiply_bytes(layout, bytes, slices->count));
+    list_push(code->arena, &layout->offsets, &slices->offset);
+    return multiply_bytes(layout, bytes, slices->count);
 }
 
-static LLVMValueRef lay_out_statement(Layout *layout, const Stmt *stmt, LLVMValueRef offset) {
-    if (stmt->kind == STMT_ALLOCATE)
-        return lay_out_allocation(layout, stmt, offset);
+static LLVMValueRef lay_out_statement(Layout *layout, const Stmt *stmt) {
     bool outlined = stmt->kind == STMT_FOR && stmt->loop == LOOP_PARALLEL && !layout->code->single_thread;
     if (outlined && !layout->in_parallel)
-        return lay_out_parallel(layout, stmt, offset);
-    LLVMValueRef end = lay_out(layout, stmt->body, stmt->count, offset);
-    return larger(layout, end, lay_out(layout, stmt->otherwise, stmt->otherwise_count, offset));
+        return lay_out_parallel(layout, stmt);
+    LLVMValueRef bytes = lay_out(layout, stmt->body, stmt->count);
+    return larger(layout, bytes, lay_out(layout, stmt->otherwise, stmt->otherwise_count));
 }
 
-/* The end of the memory that the statements need from offset on. */
-static LLVMValueRef lay_out(Layout *layout, Stmt *const *statements, int count, LLVMValueRef offset) {
-    LLVMValueRef end = offset;
-    for (int i = 0; i < count; i++)
-        end = larger(layout, end, lay_out_statement(layout, statements[i], offset));
-    return end;
+static void lay_out_buffer(Layout *layout, BlockList *blocks, const Lifetime *lifetime) {
+    Code *code = layout->code;
+    if (lifetime->tensor->scope == SCOPE_REGISTER)
+        return;
+    Placement *placement = ARENA_NEW(code->arena, Placement);
+    *placement = (Placement){.stack = fits_stack(layout, lifetime->tensor), .offset = index_constant(code, 0)};
+    address_map_set(code->arena, &code->placements, lifetime->tensor, placement);
+    if (placement->stack || lifetime->first < 0)
+        return;
+    int from = layout->offsets.count;
+    list_push(code->arena, &layout->offsets, &placement->offset);
+    LLVMValueRef bytes = tensor_bytes(layout, lifetime->tensor);
+    list_push(code->arena, blocks, ((Block){lifetime->tensor, lifetime->first, lifetime->last, bytes, from, from + 1}));
+}
+
+/* What is in the statement alone: other blocks may have its bytes before and after. */
+static void lay_out_inside(Layout *layout, BlockList *blocks, const Stmt *stmt, int number) {
+    int from = layout->offsets.count;
+    LLVMValueRef bytes = lay_out_statement(layout, stmt);
+    if (layout->offsets.count > from)
+        list_push(layout->code->arena, blocks, ((Block){NULL, number, number, bytes, from, layout->offsets.count}));
+}
+
+/* Lays out what the statements need, from 0 on. Returns its bytes. */
+static LLVMValueRef lay_out(Layout *layout, Stmt *const *statements, int count) {
+    BlockList blocks = {0};
+    Lifetimes lifetimes = kernel_lifetimes(layout->code->arena, statements, count);
+    for (int b = 0; b < lifetimes.buffers.count; b++)
+        lay_out_buffer(layout, &blocks, &lifetimes.buffers.items[b]);
+    for (int i = 0; i < lifetimes.statements.count; i++)
+        lay_out_inside(layout, &blocks, lifetimes.statements.items[i], i);
+    return place_blocks(layout, &blocks);
 }
 
 /* --- the allocation --- */
@@ -187,7 +333,7 @@ void allocate_temporaries(Code *code, const Stmt *body) {
     LLVMBuilderRef b = code->builder;
     Layout layout = {.code = code, .overflow = constant_int(code->i1, 0)};
     LLVMValueRef none = index_constant(code, 0);
-    LLVMValueRef bytes = lay_out(&layout, (Stmt *const[]){(Stmt *)body}, 1, none);
+    LLVMValueRef bytes = lay_out(&layout, (Stmt *const[]){(Stmt *)body}, 1);
     if (bytes == none)
         return;
     LLVMValueRef all = index_constant(code, INT64_MAX & -DATA_ALIGNMENT);

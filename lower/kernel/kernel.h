@@ -144,6 +144,18 @@ void kernel_print(Text *text, const Kernel *kernel);
  * that is broken, with its statement. */
 const char *kernel_verify(Arena *arena, const Kernel *kernel, bool flat);
 
+/* A buffer and the numbers of the first and the last statement that touch it; -1: none does. */
+typedef struct Lifetime {
+    const Tensor *tensor;
+    int first, last;
+} Lifetime;
+typedef struct Lifetimes {
+    LIST(Lifetime) buffers;  /* in the order of their allocations, registers too */
+    LIST(Stmt *) statements; /* loops, conditions and stores; those inside them are not listed */
+} Lifetimes;
+/* Of the statements of a flat kernel and the allocations around them (lifetimes.c). */
+Lifetimes kernel_lifetimes(Arena *arena, Stmt *const *statements, int count);
+
 /* Limits of code generators, which cost models and schedule spaces know, too. Strides are in elements between the lanes
  * of a vector. Up to SHUFFLED_STRIDE, loading everything between the lanes costs less than a gather. Up to
  * INTERLEAVED_STRIDE, the lanes and those between them are loaded or stored together. */
