@@ -296,7 +296,12 @@ static void lay_out_buffer(Layout *layout, BlockList *blocks, const Lifetime *li
     int from = layout->offsets.count;
     list_push(code->arena, &layout->offsets, &placement->offset);
     LLVMValueRef bytes = tensor_bytes(layout, lifetime->tensor);
-    list_push(code->arena, blocks, ((Block){lifetime->tensor, lifetime->first, lifetime->last, bytes, from, from + 1}));
+    list_push(code->arena, blocks, ((Block){.tensor = lifetime->tensor,
+                                                 .first = lifetime->first,
+                                                 .last = lifetime->last,
+                                                 .bytes = bytes,
+                                                 .from = from,
+                                                 .to = from + 1}));
 }
 
 /* What is in the statement alone: other blocks may have its bytes before and after. */
@@ -304,7 +309,8 @@ static void lay_out_inside(Layout *layout, BlockList *blocks, const Stmt *stmt, 
     int from = layout->offsets.count;
     LLVMValueRef bytes = lay_out_statement(layout, stmt);
     if (layout->offsets.count > from)
-        list_push(layout->code->arena, blocks, ((Block){NULL, number, number, bytes, from, layout->offsets.count}));
+        list_push(layout->code->arena, blocks,
+                  ((Block){.first = number, .last = number, .bytes = bytes, .from = from, .to = layout->offsets.count}));
 }
 
 /* Lays out what the statements need, from 0 on. Returns its bytes. */
