@@ -2,9 +2,9 @@
  *
  * Small ones of constant size are on the stack. All others come from one aligned allocation at the entry of the
  * function, before anything is written. Those that no statement needs at the same time share bytes: if all sizes are
- * known, each lies in the lowest gap that is left for it, the larger ones first; otherwise in slots. Those of a parallel
- * loop's body are in a slice, and there are as many slices as threads. A size that overflows counts as one that cannot
- * be allocated.
+ * known, each lies in the lowest gap that is left for it, the larger ones first; otherwise in slots. Those of a
+ * parallel loop's body are in a slice, and there are as many slices as threads. A size that overflows counts as one
+ * that cannot be allocated.
  */
 #include "backends/llvm/code.h"
 #include "lang/diag.h"
@@ -108,7 +108,7 @@ static LLVMValueRef tensor_bytes(Layout *layout, const Tensor *tensor) {
     return LLVMBuildAnd(code->builder, bytes, index_constant(code, -DATA_ALIGNMENT), "");
 }
 
-/* --- blocks that share bytes --------------------------------------------------------------------------------------- */
+/* --- blocks that share bytes -------------------------------------------------------------------------------------- */
 
 /* Bytes that are needed from one statement to another: of a tensor, or of all that is inside one statement. */
 typedef struct Block {
@@ -293,24 +293,21 @@ static void lay_out_buffer(Layout *layout, BlockList *blocks, const Lifetime *li
     address_map_set(code->arena, &code->placements, lifetime->tensor, placement);
     if (placement->stack || lifetime->first < 0)
         return;
-    int from = layout->offsets.count;
+    Block block = {.tensor = lifetime->tensor, .first = lifetime->first, .last = lifetime->last};
+    block.bytes = tensor_bytes(layout, lifetime->tensor);
+    block.from = layout->offsets.count;
     list_push(code->arena, &layout->offsets, &placement->offset);
-    LLVMValueRef bytes = tensor_bytes(layout, lifetime->tensor);
-    list_push(code->arena, blocks, ((Block){.tensor = lifetime->tensor,
-                                                 .first = lifetime->first,
-                                                 .last = lifetime->last,
-                                                 .bytes = bytes,
-                                                 .from = from,
-                                                 .to = from + 1}));
+    block.to = layout->offsets.count;
+    list_push(code->arena, blocks, block);
 }
 
 /* What is in the statement alone: other blocks may have its bytes before and after. */
 static void lay_out_inside(Layout *layout, BlockList *blocks, const Stmt *stmt, int number) {
     int from = layout->offsets.count;
-    LLVMValueRef bytes = lay_out_statement(layout, stmt);
-    if (layout->offsets.count > from)
-        list_push(layout->code->arena, blocks,
-                  ((Block){.first = number, .last = number, .bytes = bytes, .from = from, .to = layout->offsets.count}));
+    Block block = {.first = number, .last = number, .from = from, .bytes = lay_out_statement(layout, stmt)};
+    block.to = layout->offsets.count;
+    if (block.to > from)
+        list_push(layout->code->arena, blocks, block);
 }
 
 /* Lays out what the statements need, from 0 on. Returns its bytes. */
