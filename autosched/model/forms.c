@@ -68,8 +68,8 @@ static void form_add_form(const LinearForms *forms, bool subtract, double *a, co
         a[l] += subtract ? -b[l] : b[l];
 }
 
-/* a * b, a quotient, a remainder, or what has the slopes of the first. Remainders get the slopes that quotients drop, so
- * that by * (a / by) + a % by is a. A product of two varying forms has the slopes of the first, with b at a typical
+/* a * b, a quotient, a remainder, or what has the slopes of the first. Remainders get the slopes that quotients drop,
+ * so that by * (a / by) + a % by is a. A product of two varying forms has the slopes of the first, with b at a typical
  * value. */
 static void form_combine(const LinearForms *forms, Op op, double *a, const double *b) {
     int last = forms->count;
