@@ -384,13 +384,7 @@ Schedule *point_schedule(Arena *arena, Space *space, const int *point) {
         return filled;
     Schedule *tidy = schedule_tidy(arena, filled);
     const Nest *nest = nest_build(arena, space->program, tidy, NULL, space->target, NULL);
-    if (!nest)
-        return filled;
-    /* A statement without effect may still be what makes another one legal. */
-    Schedule *effective = schedule_effective(arena, tidy, nest);
-    bool legal = effective->count == tidy->count ||
-                 nest_build(arena, space->program, effective, NULL, space->target, NULL);
-    return legal ? effective : tidy;
+    return nest ? schedule_effective(arena, tidy, nest) : filled;
 }
 
 Nest *point_nest(Arena *arena, Space *space, const int *point, int only) {

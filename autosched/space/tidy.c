@@ -122,17 +122,35 @@ Schedule *schedule_tidy(Arena *arena, const Schedule *schedule) {
     return tidy;
 }
 
+/* The schedule without the marked statements. */
+static Schedule *without(Arena *arena, const Schedule *schedule, const bool *left_out) {
+    Schedule *rest = ARENA_NEW(arena, Schedule);
+    *rest = *schedule;
+    rest->prims = ARENA_ARRAY(arena, Prim, schedule->count + 1);
+    rest->count = 0;
+    for (int p = 0; p < schedule->count; p++)
+        if (!left_out[p])
+            rest->prims[rest->count++] = schedule->prims[p];
+    return rest;
+}
+
+/* A statement without effect may still be what makes another one legal: then each is asked for, from the last one on,
+ * as it is a later one that needs an earlier one. */
 Schedule *schedule_effective(Arena *arena, const Schedule *schedule, const Nest *nest) {
-    Schedule *effective = ARENA_NEW(arena, Schedule);
-    *effective = *schedule;
-    effective->prims = ARENA_ARRAY(arena, Prim, schedule->count + 1);
-    effective->count = 0;
-    for (int p = 0; p < schedule->count; p++) {
-        bool idle = false;
-        for (int i = 0; i < nest->ineffective_count; i++)
-            idle |= nest->ineffective[i] == p && schedule->prims[p].result_count == 0;
-        if (!idle)
-            effective->prims[effective->count++] = schedule->prims[p];
+    bool *left_out = ARENA_ARRAY(arena, bool, schedule->count + 1);
+    int idle[nest->ineffective_count + 1], count = 0;
+    for (int i = 0; i < nest->ineffective_count; i++)
+        if (schedule->prims[nest->ineffective[i]].result_count == 0)
+            left_out[idle[count++] = nest->ineffective[i]] = true;
+    Schedule *effective = without(arena, schedule, left_out);
+    if (count == 0 || nest_build(arena, nest->program, effective, NULL, nest->target, NULL))
+        return effective;
+    for (int i = 0; i < count; i++)
+        left_out[idle[i]] = false;
+    for (int i = count - 1; i >= 0; i--) {
+        left_out[idle[i]] = true;
+        effective = without(arena, schedule, left_out);
+        left_out[idle[i]] = nest_build(arena, nest->program, effective, NULL, nest->target, NULL) != NULL;
     }
-    return effective;
+    return without(arena, schedule, left_out);
 }

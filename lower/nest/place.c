@@ -92,7 +92,7 @@ bool apply_compute_at(NestState *state, const Prim *prim) {
             return refuse_loop(state, loop,
                                "%s is a loop of %s or inside one: a stage cannot be computed inside itself",
                                loop_text(state, loop), stage->name);
-    if (stage->at == loop && stage->scan == NULL)
+    if (stage->at == loop && stage->scan == NULL && !prim_keyword(prim, "scope"))
         no_effect(state);
     if (!leave_scan(state, prim, stage))
         return false;
@@ -107,7 +107,7 @@ bool apply_compute_root(NestState *state, const Prim *prim) {
     if (stage->owner != NULL)
         return refuse_stage(state, stage, "%s was made by cache_write and stays in the loops of %s", stage->name,
                             stage->owner->name);
-    if (stage->at == NULL)
+    if (stage->at == NULL && !stage->scope_set)
         no_effect(state);
     StageState *scan = stage->scan;
     stage->stored = stage->doubled = false;

@@ -33,7 +33,7 @@ bool apply_store_at(NestState *state, const Prim *prim) {
     Node *loop = root ? NULL : argument_loop(state, prim, positional(prim, 1));
     if (!root && loop == NULL)
         return false;
-    if (loop == stage->at || (stage->stored && stage->store == loop))
+    if (stage->stored ? stage->store == loop : loop == stage->at) /* it may undo an earlier one */
         no_effect(state);
     stage->stored = true;
     stage->store = loop;

@@ -135,6 +135,14 @@ is "$status $(cat added)" "0 vectorize(h.ji)" "a block of a single step, too" ||
 block steps 'to, ti = split(scan.t, 4)'
 is "$status $(grep -c '^vectorize' added)" "0 1" "with the steps in blocks" || diag_file added
 
+# --- statements without effect
+sizes='(H=130, W=258)'
+block blur 'compute_at(bx, O.y) compute_at(bx, O.y) reorder(? in {(O.y, O.x)})'
+is "$status $(grep -c 'compute_at(bx' found) $(grep -c 'reorder(O.y, O.x)' found)" "0 1 0" "are left out" ||
+    diag_file found
+block blur 'compute_at(bx, O.y) store_at(bx, root) store_at(bx, O.y) reorder(? in {(O.y, O.x)})'
+is "$status $(grep -c 'store_at(bx, O.y)' found)" "0 1" "but not one that undoes an earlier one" || diag_file found
+
 # --- as it is written
 sizes='(H=258, W=514)'
 block blur 'yo, yi = split(O.y, 64) compute_at(bx, yi) exactly()'

@@ -58,7 +58,7 @@ like "$(cat found)" 'cache_write\(C, at=C\.(j|i)[oi], scope=register\)' "a place
 { cat defs.tensor; echo 'schedule m on x86 { io, ii = split(C.i, 4) jo, ji = split(C.j, 16) reorder(?o)
     ko, ki = split(? in {C.r_k, ii, jo}, 4) vectorize(?) unroll(?u) }'; } >gaps.tensor
 runs "many combinations of choices" "$TENSORC" -O2 -v -w --target=x86-64-v4 --threads=1 -c gaps.tensor -o gaps.o
-like "$(cat err)" 'm: holes that may lack choices: .*\?u of unroll \(48 of [0-9]+ combinations of what is chosen before' \
+like "$(cat err)" 'm: holes that may lack choices: .*\?u of unroll \(48 of [0-9]+ combinations' \
     "are not all looked at, which is said" || diag_file err
 is "$(grep -c '?o of reorder' err)" 0 "but not of a hole of which all is known"
 block m 'R = cache_write(C, at=? in {C.j, C.i}) unroll(? in {R.j})'

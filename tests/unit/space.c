@@ -5,6 +5,7 @@
 #include "autosched/space/groups.h"
 #include "autosched/search/policies.h"
 #include "lang/machine.h"
+#include "parser/ast.h"
 #include "tests/tap.h"
 #include "tests/unit/programs.h"
 #include "tests/unit/schedules.h"
@@ -430,6 +431,24 @@ static void test_local_names(Arena *arena) {
     is_text(space_local_name(space, group, "T[12]_p"), "T_12__p", "and after one of several updates");
 }
 
+/* Of the statements that are said to have no effect, those that another one needs stay. */
+static void test_effective(Arena *arena) {
+    static const char statements[] = "compute_at(b, c.i)\nstore_at(b, root)\nreorder(c.i, c.j)\n";
+    const Target *target = target_find("x86-64-v4");
+    Program *program = program_of_text(arena, "def f(float(8, 9) a) -> (c) { b(i, j) = exp(a(i, j))\n"
+                                              "c(i, j) = b(i, j) + b(i + 1, j) }", NULL, 0);
+    const Schedule *schedule = parse_schedule_text(arena, statements, strlen(statements));
+    Nest nest = *nest_build(arena, program, schedule, NULL, target, NULL);
+    const int idle[] = {0, 2};
+    is_int(nest.ineffective_count, 1, "an order that is one already has no effect");
+    is_int(schedule_effective(arena, schedule, &nest)->count, 2, "it is left out");
+    nest.ineffective_count = 2;
+    nest.ineffective = idle;
+    const Schedule *effective = schedule_effective(arena, schedule, &nest);
+    ok(effective->count == 2 && effective->prims[0].op == PRIM_COMPUTE_AT && effective->prims[1].op == PRIM_STORE_AT,
+       "alone, if a place for a buffer needs the other one");
+}
+
 int main(void) {
     Arena *arena = arena_new();
     const Case cases[] = {
@@ -474,6 +493,7 @@ int main(void) {
     test_pieces(arena);
     test_rows_first(arena);
     test_user(arena);
+    test_effective(arena);
     arena_free(arena);
     return done_testing();
 }
