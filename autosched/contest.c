@@ -28,7 +28,7 @@ static void relay_progress(void *context, const TuneProgress *progress) {
 static const Toolchain *open_for_task(void *context, Program *program) {
     const Contest *contest = context;
     const TuneBench *bench = contest->file->bench;
-    return bench->open_task(bench->context, contest->number, program, contest->end);
+    return bench->open_task(bench->context, contest->number, program, contest->file->end);
 }
 
 static void close_for_task(void *context, const Toolchain *toolchain) {
@@ -100,7 +100,7 @@ bool contest_lend(Contest *contest) {
     const TuneBench *bench = contest->file->bench;
     FunctionTuning *tuning = contest->tuning;
     contest->toolchains =
-        bench->open(bench->context, contest->number, contest->end, &tuning->why, &tuning->transient);
+        bench->open(bench->context, contest->number, contest->file->end, &tuning->why, &tuning->transient);
     for (int p = 0; contest->toolchains && contest->tuners && p < contest->function->count; p++)
         tuner_lend(contest->tuners[p], contest->toolchains[p]);
     return contest->toolchains != NULL;

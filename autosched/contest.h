@@ -11,6 +11,7 @@ typedef struct ContestFile {
     Planner *planner;
     const TuneOptions *options;
     const TuneBench *bench;
+    double end; /* of all functions together: until then toolchains serve; 0: none */
 } ContestFile;
 
 struct Contest {

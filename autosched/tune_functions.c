@@ -177,7 +177,7 @@ bool autosched_tune(Planner *planner, const PlanFunction *functions, int count, 
     TuneOptions shared = *options;
     CostModel *model = tune_model(planner->arena, options);
     shared.model = model;
-    FileTuning all = {.file = {planner, &shared, bench}, .leaves = options->trials > 0, .deadline = deadline};
+    FileTuning all = {.file = {planner, &shared, bench, deadline}, .leaves = options->trials > 0, .deadline = deadline};
     all.trials = options->trials > 0 ? options->trials : TRIALS * count;
     all.own_budget = count > 0 ? options->budget_seconds / count : 0;
     all.contests = ARENA_ARRAY(planner->arena, Contest, count);

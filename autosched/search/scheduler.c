@@ -10,10 +10,12 @@
 #include <math.h>
 
 enum { TRIES = 3 }; /* units that a task gets in any case until one run of it succeeds */
+static const double least_length = 0.1; /* of a unit */
 enum { ALPHA, BETA, WINDOW, EPSILON, OBJECTIVE, LATENCY, PATIENCE, GRADIENT_SETTINGS };
 
 typedef struct Progress {
     LIST(double) best; /* after each unit */
+    double length;     /* of all units together, see scheduler_tell */
     bool dropped;
 } Progress;
 
@@ -170,12 +172,12 @@ static int random_task(Scheduler *scheduler) {
     return -1;
 }
 
-/* The one with the fewest units. */
+/* The one with the fewest units, by their length. */
 static int task_in_turn(const Scheduler *scheduler) {
     int next = -1;
     for (int t = 0; t < scheduler->task_count; t++)
         if (!scheduler->progress[t].dropped &&
-            (next < 0 || units_of(scheduler, t) < units_of(scheduler, next)))
+            (next < 0 || scheduler->progress[t].length < scheduler->progress[next].length))
             next = t;
     return next;
 }
@@ -184,14 +186,19 @@ static bool is_open(const Scheduler *scheduler, int task, bool timed) {
     return !scheduler->progress[task].dropped && (best_of(scheduler, task) < HUGE_VAL) == timed;
 }
 
+/* What the next unit is expected to change the objective by, for its length: that of those so far. */
+static double gradient_of(Scheduler *scheduler, int task) {
+    double length = units_of(scheduler, task) ? scheduler->progress[task].length / units_of(scheduler, task) : 1;
+    return fabs(slope(scheduler, task) * guessed_change(scheduler, task)) / length;
+}
+
 /* The task whose next unit is expected to change the objective most; -1: none changes it. */
 static int steepest_task(Scheduler *scheduler) {
     int next = -1;
     double most = 0;
     take_best(scheduler);
     for (int t = 0; t < scheduler->task_count; t++) {
-        double gradient =
-            is_open(scheduler, t, true) ? fabs(slope(scheduler, t) * guessed_change(scheduler, t)) : 0;
+        double gradient = is_open(scheduler, t, true) ? gradient_of(scheduler, t) : 0;
         if (gradient > most) {
             most = gradient;
             next = t;
@@ -263,7 +270,8 @@ int scheduler_next(Scheduler *scheduler) {
     return scheduler->next(scheduler);
 }
 
-void scheduler_tell(Scheduler *scheduler, int task, double seconds) {
+void scheduler_tell(Scheduler *scheduler, int task, double seconds, double length) {
+    scheduler->progress[task].length += fmax(length, least_length);
     list_push(scheduler->arena, &scheduler->progress[task].best, fmin(seconds, best_of(scheduler, task)));
 }
 

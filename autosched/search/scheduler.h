@@ -1,6 +1,7 @@
 /* scheduler.h - which of several searches goes on next: Ansor's task scheduler (its section 6), and taking turns.
  *
- * Time is given in units: one is a round of a search. A task is a search; a function takes as long as its tasks do,
+ * Time is given in units: one is a round of a search. Where the search has so many seconds, a unit of a slow task may
+ * take longer than one of another, and what counts is what a second gains. A task is a search; a function takes as long as its tasks do,
  * each as often as it appears in it. Knows nothing of what is searched: it is told the best times.
  */
 #ifndef AUTOSCHED_SEARCH_SCHEDULER_H
@@ -25,8 +26,9 @@ Scheduler *scheduler_open(Arena *arena, const char *policy, const SchedulerTask 
                           const SchedulerFunction *functions, int function_count, uint64_t seed);
 /* The task that gets the next unit. At first each gets one. -1: none is worth it. */
 int scheduler_next(Scheduler *scheduler);
-/* The task has used a unit, and the best time so far of one run is this; HUGE_VAL: none succeeded. */
-void scheduler_tell(Scheduler *scheduler, int task, double seconds);
+/* The task has used a unit, and the best time so far of one run is this; HUGE_VAL: none succeeded. length: of the unit,
+ * in those of usual length. */
+void scheduler_tell(Scheduler *scheduler, int task, double seconds, double length);
 /* Nothing is left to find for the task. */
 void scheduler_drop(Scheduler *scheduler, int task);
 /* It gets units again. */

@@ -130,11 +130,32 @@ static int trials_of_member(const PoolMember *member) {
     return tuners_trials(member->search->tuners, member->search->count) - member->uncounted;
 }
 
-/* Trials that there is time for, by the pace of the task, or else of its function. */
-static double timely_trials(const Pool *pool, const PoolTask *task) {
-    const Tuner *whole = task->member->search->tuners[0];
-    double pace = task->tuner && task->tuner->pace > 0 ? task->tuner->pace : whole->pace;
-    return pool->deadline > 0 && pace > 0 ? (pool->deadline - pool->begun) / pace : HUGE_VAL;
+static int count_open(const Pool *pool) {
+    int open = 0;
+    for (int t = 0; t < pool->tasks.count; t++)
+        open += !pool->tasks.items[t]->dropped;
+    return open;
+}
+
+/* Seconds of a trial, of the task or else of its function; 0: not known. */
+static double pace_of(const PoolTask *task) {
+    const FunctionSearch *search = task->member->search;
+    return task->tuner && task->tuner->pace > 0 ? task->tuner->pace : search->tuners[search->preferred]->pace;
+}
+
+/* Seconds of a unit of any task; 0: no time is set. */
+static double unit_seconds(const Pool *pool) {
+    int open = count_open(pool);
+    return pool->deadline > 0 ? (pool->deadline - pool->begun) / (UNITS * (open > 0 ? open : 1)) : 0;
+}
+
+/* Trials of a unit that there is time for: a slow task is not to take that of the others. Where toolchains are opened
+ * again and again, a unit has to be worth it. */
+static double timely_trials(const Pool *pool, const PoolTask *task, int open) {
+    double pace = pace_of(task), left = (pool->deadline - monotonic_seconds()) / open;
+    if (pool->deadline <= 0 || pace <= 0)
+        return HUGE_VAL;
+    return fmax(fmin(unit_seconds(pool), left) / pace, open > OPEN_TOOLCHAINS ? UNIT_LEAST : 1);
 }
 
 /* A round of a search, but so small that each task has some: no function has more than its part before others have
@@ -142,13 +163,11 @@ static double timely_trials(const Pool *pool, const PoolTask *task) {
 static int unit_of(const Pool *pool, const PoolTask *task) {
     const FunctionSearch *search = task->member->search;
     const Tuner *tuner = task->tuner ? task->tuner : search->tuners[0];
-    int open = 0, left = search->trials - trials_of_member(task->member);
-    for (int t = 0; t < pool->tasks.count; t++)
-        open += !pool->tasks.items[t]->dropped;
+    int open = count_open(pool), left = search->trials - trials_of_member(task->member);
     if (open <= 1 || !tuner->search)
         return pool->planned;
-    double fair = fmin(pool->planned, timely_trials(pool, task)) / (UNITS * open);
-    int unit = (int)fmin(fmax(fair, UNIT_LEAST), tuner->search->settings[SEARCH_BATCH]);
+    double fair = fmax((double)pool->planned / (UNITS * open), UNIT_LEAST);
+    int unit = (int)fmin(fmin(fair, timely_trials(pool, task, open)), tuner->search->settings[SEARCH_BATCH]);
     return !task->tuner && left > 0 && left < unit ? left : unit;
 }
 
@@ -203,7 +222,7 @@ static void count_recalled(Pool *pool, int number) {
         task->trials = recalled;
     }
     for (int units = recalled / unit_of(pool, task); units > 0; units--)
-        scheduler_tell(pool->scheduler, number, best_of(task));
+        scheduler_tell(pool->scheduler, number, best_of(task), 1);
 }
 
 static bool is_used(const Pool *pool, int number) {
@@ -376,10 +395,11 @@ static bool search_whole(Pool *pool, PoolMember *member, int trials) {
 
 void pool_take_turn(Pool *pool, int number, int trials) {
     PoolTask *task = pool->tasks.items[number];
-    double since = monotonic_seconds();
+    double since = monotonic_seconds(), planned = unit_seconds(pool);
     bool going = task->tuner ? search_part(pool, task, trials) : search_whole(pool, task->member, trials);
-    task->member->search->seconds += monotonic_seconds() - since;
-    scheduler_tell(pool->scheduler, number, best_of(task));
+    double taken = monotonic_seconds() - since;
+    task->member->search->seconds += taken;
+    scheduler_tell(pool->scheduler, number, best_of(task), planned > 0 ? taken / planned : 1);
     if (going)
         return;
     drop(pool, number);

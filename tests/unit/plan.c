@@ -1,5 +1,6 @@
 /* plan.c - plans of functions, by choosing and by measuring, as the driver asks for them: on simulated toolchains. */
 #include "autosched/autosched.h"
+#include "lang/clock.h"
 #include "tests/tap.h"
 #include "tests/unit/programs.h"
 #include "tests/unit/simulated.h"
@@ -21,6 +22,9 @@ typedef struct Bench {
     Simulated simulated[MANY];
     Toolchain *lent[MANY][1];
     bool refused[MANY], for_good;
+    int pauses[MANY]; /* of the measurements */
+    double end; /* of all functions */
+    bool early; /* a toolchain was asked for that ends before */
     int opened, closed, most_open, begun, ended, given[MANY], shown[MANY];
     const char *lonely; /* see Simulated */
     LIST(Simulated *) tasks;
@@ -30,7 +34,7 @@ typedef struct Bench {
 static Toolchain *const *open_simulated(void *context, int function, double end, const char **why, bool *transient) {
     Bench *bench = context;
     const PlanFunction *asked = &bench->functions[function];
-    (void)end;
+    bench->early |= end < bench->end;
     if (bench->refused[function]) {
         *why = "it is refused";
         *transient = !bench->for_good;
@@ -42,6 +46,7 @@ static Toolchain *const *open_simulated(void *context, int function, double end,
     if (!bench->lent[function][0])
         simulated_open(&bench->simulated[function], bench->arena, asked->programs[0], asked->target);
     bench->simulated[function].lonely = bench->lonely;
+    bench->simulated[function].pause = bench->pauses[function];
     bench->lent[function][0] = &bench->simulated[function].toolchain;
     return bench->lent[function];
 }
@@ -182,6 +187,31 @@ static void test_refused(Arena *arena, const PlanFunction *functions) {
     ok(bench->simulated[0].measured <= 1, "before anything is searched: %d", bench->simulated[0].measured);
 }
 
+/* Two functions for so many seconds: whether one whose measurements take a 40th of them each leaves the other its part.
+ */
+static bool shares_time(Arena *arena, const PlanFunction *functions, double seconds) {
+    Planner planner = {.arena = arena, .effort = EFFORT_MODEL, .seed = 7};
+    FunctionTuning tunings[FUNCTIONS];
+    Bench *bench = bench_new(arena, functions);
+    TuneOptions given = options;
+    given.trials = 100000;
+    given.maker = NULL;
+    given.cost_model = "static";
+    bench->pauses[0] = (int)(1e6 * seconds / 40);
+    bench->pauses[1] = (int)(1e6 * seconds / 400);
+    bench->end = monotonic_seconds() + seconds;
+    autosched_tune(&planner, functions, FUNCTIONS, &given, bench->end, &bench->bench, tunings);
+    int slow = bench->simulated[0].measured, fast = bench->simulated[1].measured;
+    printf("# %g s: %d and %d trials\n", seconds, slow, fast);
+    return !bench->early && slow >= 2 && fast >= 4 * slow;
+}
+
+/* A busy machine gets more of it. */
+static void test_unequal(Arena *arena, const PlanFunction *functions) {
+    ok(shares_time(arena, functions, 5) || shares_time(arena, functions, 20) || shares_time(arena, functions, 60),
+       "a function whose trials take long leaves the other one its part of the time");
+}
+
 /* More than may be open at once. */
 static void test_many(Arena *arena, const Target *target, Database *database) {
     enum { ALL = 8 * MANY };
@@ -263,6 +293,7 @@ int main(void) {
     Database *database = database_for_test(arena, arena_printf(arena, "%s/plan.db", folder));
     test_tune(arena, functions, database);
     test_refused(arena, functions);
+    test_unequal(arena, functions);
     test_many(arena, &target, database);
     test_borders(arena, &target);
     database_close(database);

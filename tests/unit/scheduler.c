@@ -32,7 +32,7 @@ static Run run(Arena *arena, const char *policy, const Curve *curves, const Sche
         result.ended = task < 0;
         if (result.ended)
             break;
-        scheduler_tell(scheduler, task, best_after(&curves[task], ++result.units[task]));
+        scheduler_tell(scheduler, task, best_after(&curves[task], ++result.units[task]), 1);
     }
     for (int f = 0; f < function_count; f++)
         for (int t = 0; t < count; t++)
@@ -146,7 +146,7 @@ static void test_failing(Arena *arena) {
     int units[2] = {0};
     for (int u = 0; u < 20; u++) {
         int task = scheduler_next(scheduler);
-        scheduler_tell(scheduler, task, task ? best_after(&curves[1], units[1]) : HUGE_VAL);
+        scheduler_tell(scheduler, task, task ? best_after(&curves[1], units[1]) : HUGE_VAL, 1);
         units[task]++;
     }
     ok(units[0] == 3 && scheduler_cost(scheduler) == HUGE_VAL, "a task that always fails gets %d units of 20",
@@ -162,12 +162,31 @@ static void test_dropped(Arena *arena) {
         for (int u = 0; u < 20; u++) {
             int task = scheduler_next(scheduler);
             after += u >= 4 && task == 0;
-            scheduler_tell(scheduler, task, 1);
+            scheduler_tell(scheduler, task, 1, 1);
             if (u == 3)
                 scheduler_drop(scheduler, 0);
         }
         scheduler_drop(scheduler, 1);
         ok(after == 0 && scheduler_next(scheduler) < 0, "%s: what is dropped gets nothing", policies[p]);
+    }
+}
+
+/* Two that gain alike, one whose units take five times as long: each has about as much of the time. */
+static void test_lengths(Arena *arena) {
+    static const Curve curve = {10, 1, 0.1};
+    static const double lengths[] = {5, 1};
+    static const SchedulerTask tasks[] = {{1e6, 0}, {1e6, 1}};
+    static const char *const policies[] = {"gradient:eps=0", "round-robin"};
+    for (int p = 0; p < 2; p++) {
+        Scheduler *scheduler = scheduler_open(arena, policies[p], tasks, 2, &together, 1, 1);
+        int units[2] = {0};
+        for (double spent = 0; spent < 100;) {
+            int task = scheduler_next(scheduler);
+            scheduler_tell(scheduler, task, best_after(&curve, ++units[task]), lengths[task]);
+            spent += lengths[task];
+        }
+        ok(units[0] >= 7 && units[0] <= 14 && units[1] >= 30,
+           "%s: a task with long units has no more of the time: %d units against %d", policies[p], units[0], units[1]);
     }
 }
 
@@ -194,6 +213,7 @@ int main(void) {
     test_exploring(arena);
     test_failing(arena);
     test_dropped(arena);
+    test_lengths(arena);
     test_settings(arena);
     arena_free(arena);
     return done_testing();
