@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -188,9 +189,20 @@ bool can_write_whole(const char *path) {
     return good;
 }
 
+/* After what was printed before. What cannot be written is dropped, so that it fails once. */
+static bool write_standard_output(const void *data, size_t bytes) {
+    if (fflush(stdout) == 0)
+        return write_all(STDOUT_FILENO, data, bytes);
+    int error = errno;
+    __fpurge(stdout);
+    clearerr(stdout);
+    errno = error;
+    return false;
+}
+
 bool write_whole(const char *path, const void *data, size_t bytes) {
     if (strcmp(path, "-") == 0)
-        return fflush(stdout) == 0 && write_all(STDOUT_FILENO, data, bytes);
+        return write_standard_output(data, bytes);
     if (!*path) {
         errno = ENOENT;
         return false;

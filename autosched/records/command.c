@@ -47,16 +47,16 @@ static bool reader_is_gone(void) {
     return poll(&output, 1, 0) > 0 && output.revents & POLLERR;
 }
 
-/* Output errors (a full disk) show at the flush. A reader that stops early, as head does, needs no message. */
+/* Output errors (a full disk) show at the flush. A reader that stops early, as head does, needs no message. What was
+ * not written is dropped, so that nobody complains of it once more. */
 static int finish_output(void) {
     if (!ferror(stdout) && fflush(stdout) == 0)
         return EXIT_OK;
-    if (reader_is_gone()) {
-        clearerr(stdout);
-        __fpurge(stdout);
-        return EXIT_INPUT;
-    }
-    return complain("cannot write 'standard output': %s", strerror(errno));
+    if (!reader_is_gone())
+        complain("cannot write 'standard output': %s", strerror(errno));
+    clearerr(stdout);
+    __fpurge(stdout);
+    return EXIT_INPUT;
 }
 
 /* Shows a text that names what it holds: the control characters of these names are escaped. */
@@ -91,8 +91,8 @@ typedef struct Listed {
     int count, failed;
 } Listed;
 
-static const char *or_dash(const char *text) {
-    return *text ? text : "-";
+static const char *or_dash(Arena *arena, const char *text) {
+    return *text ? shown_line(arena, text) : "-";
 }
 
 static void print_listed(Arena *arena, const Listed *listed) {
@@ -100,18 +100,15 @@ static void print_listed(Arena *arena, const Listed *listed) {
     Text text = {.arena = arena};
     if (!listed->count)
         return;
-    text_add(&text, "%-32s %-16s %7d %7d %7d ", first->task, first->target, first->threads, listed->count,
-             listed->failed);
+    text_add(&text, "%-32s %-16s %7d %7d %7d ", or_dash(arena, first->task), or_dash(arena, first->target),
+             first->threads, listed->count, listed->failed);
     text_add(&text, "%14s %6s  ", listed->best.seconds > 0 ? arena_printf(arena, "%.6g", listed->best.seconds) : "-",
              share_of_peak(arena, &listed->best));
     if (latest->date)
         date_write(&text, latest->date);
     text_add(&text, "%*s", latest->date ? 2 : 22, latest->date ? "" : "-  ");
-    text_add(&text, "%-16s %-20s %-20s %s", or_dash(latest->inputs), or_dash(latest->function),
-             or_dash(latest->operator), or_dash(latest->file));
-    for (char *at = text.text; *at; at++)
-        *at = (unsigned char)*at < ' ' ? ' ' : *at;
-    text_add(&text, "\n");
+    text_add(&text, "%-16s %-20s %-20s %s\n", or_dash(arena, latest->inputs), or_dash(arena, latest->function),
+             or_dash(arena, latest->operator), or_dash(arena, latest->file));
     fputs(text.text, stdout);
 }
 

@@ -1,8 +1,11 @@
 /* text.c - records as reviewable text: a paragraph for each record, a word and its value on each line, then the
- * schedule's statements, indented. The text reads back to the same record, bit for bit.
+ * schedule's statements, indented. The text reads back to the same record, bit for bit; bytes of names that no terminal should
+ * get stand as \x1B.
  */
 #include "autosched/records/database.h"
+#include "lang/terminal.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -39,10 +42,46 @@ bool column_is_absent(const RecordColumn *column, const void *at) {
     }
 }
 
-/* Replaces what a line cannot hold by blanks. */
+/* The number of a byte that stands as \x and two digits of base 16; -1: there is none. */
+static int escaped_byte(const char *text) {
+    char digits[3] = {0};
+    if (strncmp(text, "\\x", 2) || !isxdigit((unsigned char)text[2]) || !isxdigit((unsigned char)text[3]))
+        return -1;
+    memcpy(digits, text + 2, 2);
+    return (int)strtol(digits, NULL, 16);
+}
+
+/* How many bytes the character has that a terminal shows as it is; 0: it is none. */
+static size_t plain_bytes(const char *text, size_t length) {
+    char shown[SHOWN_BYTES];
+    size_t taken = shown_character(text, length, shown);
+    return strlen(shown) == taken && !memcmp(shown, text, taken) ? taken : 0;
+}
+
+/* What a terminal may take for a command, or a reader for the end of the line, is escaped byte by byte. */
 static void write_line(Text *text, const char *value) {
-    for (; *value; value++)
-        text_add(text, "%c", (unsigned char)*value < ' ' ? ' ' : *value);
+    for (size_t length = strlen(value), taken; length; value += taken, length -= taken) {
+        taken = escaped_byte(value) < 0 ? plain_bytes(value, length) : 0;
+        if (taken)
+            text_add_bytes(text, value, taken);
+        else
+            text_add(text, "\\x%02X", (unsigned char)*value);
+        taken += !taken;
+    }
+}
+
+/* What write_line wrote. NULL: no text of a record is that. */
+static const char *read_text(Arena *arena, const char *value) {
+    char *text = arena_strdup(arena, value), *end = text;
+    for (int byte; *value; *end++ = (char)byte) {
+        byte = escaped_byte(value);
+        value += byte < 0 ? 1 : 4;
+        byte = byte < 0 ? (unsigned char)value[-1] : byte;
+        if (!byte)
+            return NULL;
+    }
+    *end = '\0';
+    return *text ? text : NULL;
 }
 
 void date_write(Text *text, int64_t date) {
@@ -127,7 +166,7 @@ static bool read_date(const char *value, int64_t *result) {
 static bool read_value(Arena *arena, const RecordColumn *column, const char *value, void *at) {
     int64_t integer;
     switch (column->kind) {
-    case COLUMN_TEXT: *(const char **)at = arena_strdup(arena, value); return *value != '\0';
+    case COLUMN_TEXT: return (*(const char **)at = read_text(arena, value)) != NULL;
     case COLUMN_INT:
         if (!read_integer(value, 0, INT32_MAX, &integer))
             return false;
@@ -192,11 +231,13 @@ static const char *read_line(Arena *arena, Paragraph *paragraph, char *line) {
 
 /* --- valid records --- */
 
-/* Whether the text has no control bytes, which would not read back, or would reach a terminal. */
+/* Whether the text has no control characters, which would not read back, or would reach a terminal. */
 static bool is_plain(const char *text, const char *allowed) {
-    for (; *text; text++)
-        if (((unsigned char)*text < ' ' || *text == 127) && !strchr(allowed, *text))
+    for (size_t length = strlen(text), taken; length; text += taken, length -= taken) {
+        taken = strchr(allowed, *text) ? 1 : plain_bytes(text, length);
+        if (!taken)
             return false;
+    }
     return true;
 }
 

@@ -105,4 +105,36 @@ takes foreign.db 'unroll\(y\.i\)' "leaves random ones"
 grep -v '^inputs\|^date' older.txt >random.txt
 runs "without inputs" "$TENSORC" db import --db=random.db random.txt
 takes random.db 'unroll\(y\.i\)' "the fastest is taken"
+
+# --- names of files with bytes that no terminal should get: they are shown escaped, and come back
+escape=$(printf '\033')
+odd=$(printf 'x\033[31my\302\233z\377\\x41\\.tensor')
+cp k.tensor "$odd"
+runs "a search for a file of an odd name" "$TENSORC" -O tune --threads=1 --trials=1 --target=host --db=odd.db -c "$odd" \
+    -o k.o
+db ls --db=odd.db >out
+is "$(tail -1 out | sed 's/.* //')" 'x\x1B[31my\u009Bz\xFF\x41\.tensor' "is listed" || diag_file out
+db export --db=odd.db >odd.txt
+is "$(grep '^file' odd.txt)" 'file x\x1B[31my\xC2\x9Bz\xFF\x5Cx41\.tensor' "and exported without them"
+runs "the export is imported" "$TENSORC" db import --db=odd2.db odd.txt
+runs "by merging, too" "$TENSORC" db merge --db=odd3.db odd2.db
+db export --db=odd3.db >odd3.txt
+same odd.txt odd3.txt "the same records"
+"$TENSORC" -O tune --threads=1 --trials=1 --target=host --db=odd3.db --log=- -c "$odd" -o k.o 2>err >out
+is "$status $(cat out err)" "0 " "which are known"
+sed 's/^file .*/file x\\x00y/' odd.txt >nul.txt
+exits 1 "a byte of 0 in it" "$TENSORC" db import --db=odd4.db nul.txt
+is "$(cat err | sed 's/:[0-9]*:/:N:/')" "tensorc: error: nul.txt:N: bad value of 'file'" "is refused"
+{ cat odd.txt; printf '    # \302\233\n'; } | sed '/^$/d' >control.txt
+exits 1 "a control character in a schedule" "$TENSORC" db import --db=odd4.db control.txt
+like "$(cat err)" 'a word of the record is not one$' "is refused" || diag_file err
+unlike "$(cat odd.txt out)" "$escape" "nothing of it is raw"
+
+# --- what cannot be written is said once
+if [ -c /dev/full ]; then
+    for command in ls stats export; do
+        "$TENSORC" db $command --db=one.db >/dev/full 2>err
+        is "$? $(sed 's/: [A-Z].*//' err)" "1 tensorc: error: cannot write 'standard output'" "db $command"
+    done
+fi
 done_testing
