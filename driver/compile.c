@@ -431,6 +431,8 @@ static int compile_checked(Compilation *c) {
     }
     if (!files_are_apart(c, targets))
         return 1;
+    if (c->options->mode == MODE_RUN && !run_is_possible(c, targets))
+        return 1;
     if (c->options->level == LEVEL_TUNE && !c->options->frozen && !outputs_can_be_written(c, targets))
         return 1;
     if (c->options->level == LEVEL_TUNE && !tune_file(c, targets))

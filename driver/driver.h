@@ -128,6 +128,9 @@ void schedule_notes(Text *text, const Schedule *schedule, const char *before);
 
 /* instr.c: checks the instructions that a nest uses against their meanings, each once. False after a message. */
 bool check_instrs_of(Compilation *compilation, const Nest *nest);
+/* Whether -run can do what its options ask for; before a search, the arguments' files and sizes, too. False after a
+ * message. */
+bool run_is_possible(Compilation *compilation, const Target *const *targets);
 /* -run: runs each kernel, checks it against the interpreter, and prints one line for each. Returns the exit status. */
 int run_kernels(Compilation *compilation, Kernel *const *kernels, int count, const Target *target);
 

@@ -45,9 +45,9 @@ bool load_input(Compilation *c, const Program *program, const int64_t *sizes, co
                 void *data) {
     const char *why = "";
     const Array *array = read_input(c, program, sizes, a, file, &why);
-    if (array)
+    if (array && data)
         memcpy(data, array->data, input_bytes(a, array));
-    else
+    if (!array)
         complain("cannot read '%s' as %s of %s: %s", file->path, file->name, program->symbol, why);
     return array != NULL;
 }

@@ -7,7 +7,8 @@
 const char *argument_name(const Argument *argument);
 int64_t *argument_shape(Compilation *compilation, const Program *program, const int64_t *sizes,
                         const Tensor *tensor); /* NULL if all sizes are known */
-/* The contents of an argument from a file, which must have exactly its type and shape. False after a message. */
+/* The contents of an argument from a file, which must have exactly its type and shape. data: NULL: it is only
+ * looked at. False after a message. */
 bool load_input(Compilation *compilation, const Program *program, const int64_t *sizes, const Argument *argument,
                 const NamedFile *file, void *data);
 /* The contents that a search gives to the arguments of a program with known sizes; an element is NULL if its

@@ -34,16 +34,18 @@ static bool fill_data(const Program *program, uint64_t seed, RunData *data) {
     return true;
 }
 
-/* Whether each name belongs to a kernel. Otherwise the command line is wrong, and nothing runs. */
-static bool names_exist(const NamedFiles *files, Kernel *const *kernels, int count, bool results) {
+/* Whether each name belongs to a function. Otherwise the command line is wrong, and nothing runs. */
+static bool names_exist(const Compilation *c, const NamedFiles *files, bool results) {
     for (int f = 0; f < files->count; f++) {
         bool found = false;
-        for (int k = 0; k < count; k++)
-            for (int i = 0; i < kernels[k]->program->argument_count; i++) {
-                const Argument *a = &kernels[k]->program->arguments[i];
+        for (int u = 0; u < c->module->units.count; u++) {
+            const Program *program = c->module->units.items[u].program;
+            for (int i = 0; i < program->argument_count; i++) {
+                const Argument *a = &program->arguments[i];
                 bool fits = !results || (a->tensor && a->tensor->role == ROLE_OUTPUT);
                 found |= fits && !strcmp(argument_name(a), files->items[f].name);
             }
+        }
         if (!found) {
             complain("no %s is called '%s'", results ? "result" : "argument", files->items[f].name);
             return false;
@@ -52,14 +54,15 @@ static bool names_exist(const NamedFiles *files, Kernel *const *kernels, int cou
     return true;
 }
 
-static bool load_inputs(Compilation *c, const Program *program, RunData *data) {
+/* data: NULL: they are only looked at. */
+static bool load_inputs(Compilation *c, const Program *program, const int64_t *sizes, void *const *data) {
     const NamedFiles *files = &c->options->run_inputs;
     for (int f = 0; f < files->count; f++)
         for (int i = 0; i < program->argument_count; i++) {
             const Argument *a = &program->arguments[i];
             if (strcmp(argument_name(a), files->items[f].name))
                 continue;
-            if (!load_input(c, program, data->sizes, a, &files->items[f], data->inputs[i]))
+            if (!load_input(c, program, sizes, a, &files->items[f], data ? data[i] : NULL))
                 return false;
         }
     return true;
@@ -193,7 +196,7 @@ static bool run_sized(Compilation *c, Kernel *kernel, const Target *target, int6
                           .max_repeats = 1000,
                           .limit_seconds = 600,
                           .outputs = data.outputs};
-    good = good && load_inputs(c, program, &data) && run_and_check(c, program, target, &data, &request) &&
+    good = good && load_inputs(c, program, data.sizes, data.inputs) && run_and_check(c, program, target, &data, &request) &&
            save_outputs(c, program, &data);
     free_data(program, &data);
     return good;
@@ -254,17 +257,42 @@ static bool run_kernel(Compilation *c, const Unit *unit, Kernel *kernel, const T
     return good && run;
 }
 
+/* Whether there are sizes to run the function with, for all of which the files of --input fit. */
+static bool arguments_fit(Compilation *c, const Unit *unit) {
+    const Program *program = unit->program;
+    int64_t *sizes = ARENA_ARRAY(c->arena, int64_t, program->size_count + 1);
+    int rows = program->size_count ? unit->tune_count : 1, run = 0;
+    for (int i = 0; i < rows; i++) {
+        if (program->size_count && !sizes_of_row(program, &unit->tunes[i], sizes))
+            continue;
+        if (!load_inputs(c, program, sizes, NULL))
+            return false;
+        run++;
+    }
+    if (!run)
+        complain_sizes(c->arena, program);
+    return run;
+}
+
+bool run_is_possible(Compilation *c, const Target *const *targets) {
+    const Options *o = c->options;
+    for (int t = 0; t < o->targets.count; t++)
+        if (!can_measure(c, targets[t])) {
+            complain("-run needs a target that this machine runs, not %s; --runner names a command that starts "
+                     "tensorc-worker where it runs",
+                     targets[t]->name);
+            return false;
+        }
+    if (!names_exist(c, &o->run_inputs, false) || !names_exist(c, &o->run_outputs, true))
+        return false;
+    for (int u = 0; u < c->module->units.count && o->level == LEVEL_TUNE; u++)
+        if (!arguments_fit(c, &c->module->units.items[u]))
+            return false;
+    return true;
+}
+
 int run_kernels(Compilation *c, Kernel *const *kernels, int count, const Target *target) {
     int status = 0;
-    if (!can_measure(c, target)) {
-        complain("-run needs a target that this machine runs, not %s; --runner names a command that starts "
-                 "tensorc-worker where it runs",
-                 target->name);
-        return 1;
-    }
-    if (!names_exist(&c->options->run_inputs, kernels, count, false) ||
-        !names_exist(&c->options->run_outputs, kernels, count, true))
-        return 1;
     for (int i = 0; i < count; i++)
         if (!run_kernel(c, &c->module->units.items[i], kernels[i], target))
             status = 1;

@@ -107,6 +107,27 @@ is "$status $(cat err)" \
     "1 tensorc: error: cannot read 'near.npy' as row of picked: its shape is (9,), but (5,) is needed" \
     "a shape that fits none"
 
+# --- mistakes in what -run is to do after a search: said before it
+rm -f early.db
+for option in --output=none=none.npy --input=none=near.npy --input=x=near.npy --output=C=none/C.npy; do
+    tune --trials=6 --db=early.db -run small.tensor $option
+    echo "$status $(cat err)"
+done >said
+cat >wanted <<'END'
+1 tensorc: error: no result is called 'none'
+1 tensorc: error: no argument is called 'none'
+1 tensorc: error: cannot read 'near.npy' as x of small: it holds '<i4', but '<f4' (float) is needed: save array.astype('f4')
+1 tensorc: error: cannot write 'none/C.npy': No such file or directory
+END
+same wanted said "mistakes in files of -run are said" || diag_file said
+{ cat defs.tensor; echo 'export scale(N=4) as small export matmul tune (M=8, K=4)'; } >sizes.tensor
+tune --trials=6 --db=early.db -run sizes.tensor
+like "$status $(cat err)" '^1 tensorc: error: matmul: -run needs the sizes M, K and N' "and sizes that are missing"
+[ ! -f early.db ]
+report $? "before anything is searched"
+tune --trials=6 --db=early.db -run small.tensor --output=C=C.npy
+is "$status" 0 "a search and a run" || diag_file err
+
 # --- workers
 worker=$(dirname "$TENSORC")/tensorc-worker
 cat >counted.sh <<END
