@@ -12,6 +12,7 @@
 enum { CLOSE_LOOKS = 2 };
 static const double needed_gain = 0.88; /* the estimate of another algorithm must be at most this part of the one as
                                          * written to be chosen without measuring */
+static const double layout_gain = 0.99; /* of a first glance at other layouts */
 
 /* --- blocks --- */
 
@@ -84,15 +85,41 @@ static const Schedule *default_schedule(Planner *planner, const PlanFunction *fu
                              planner->seed);
 }
 
-/* The alternatives that are worth a close look. If there are many, a rough estimate picks the fastest: the number of
- * alternatives is a product over the calls. Returns their number. */
+/* Whether it is the program as written but for the layouts of its temporaries. */
+static bool only_lies_otherwise(const Program *program) {
+    return program->algorithm_count == 1 && program->algorithms[0].only_lies;
+}
+
+/* The program as written, or the one with other layouts that is estimated to be faster. The choice is one for all
+ * groups, since a layout is that of a producer and of its consumers; it comes before their points. */
+static int lying_best(const Planner *planner, const PlanFunction *function) {
+    int best = 0;
+    double seconds = 0;
+    for (int i = 1; i < function->count; i++) {
+        if (!only_lies_otherwise(function->programs[i]))
+            continue;
+        if (seconds == 0)
+            seconds = layout_gain * static_glance(function->programs[0], function->target, planner->seed);
+        double own = static_glance(function->programs[i], function->target, planner->seed);
+        best = own < seconds ? i : best;
+        seconds = own < seconds ? own : seconds;
+    }
+    return best;
+}
+
+/* The alternatives that are worth a close look, but for layouts. If there are many, a rough estimate picks the fastest:
+ * the number of alternatives is a product over the calls. Returns their number. */
 static int look_closely(const Planner *planner, const PlanFunction *function, int *chosen) {
     double seconds[CLOSE_LOOKS + 1];
-    int found = 0;
+    int found = 0, others = 0;
+    for (int i = 1; i < function->count; i++)
+        others += !only_lies_otherwise(function->programs[i]);
     for (int i = 1; i < function->count; i++) {
         const Program *program = function->programs[i];
         double own = i;
-        if (function->count - 1 > CLOSE_LOOKS) {
+        if (only_lies_otherwise(program))
+            continue;
+        if (others > CLOSE_LOOKS) {
             const Schedule *rough =
                 autosched_default(planner->arena, program, function->target, NULL, EFFORT_ROUGH, planner->seed);
             own = estimated_seconds(planner->arena, program, rough, function->target);
@@ -125,10 +152,10 @@ static double compared_seconds(const Planner *planner, const PlanFunction *funct
 /* The default schedule for the algorithm that the static model estimates as fastest. */
 static const Schedule *first_default(Planner *planner, const PlanFunction *function, int *number) {
     int chosen[CLOSE_LOOKS + 1];
-    const Schedule *best = default_schedule(planner, function, 0, first_effort(planner));
-    double seconds = compared_seconds(planner, function, 0, best);
+    *number = lying_best(planner, function);
+    const Schedule *best = default_schedule(planner, function, *number, first_effort(planner));
+    double seconds = compared_seconds(planner, function, *number, best);
     int count = look_closely(planner, function, chosen);
-    *number = 0;
     for (int i = 0; i < count; i++) {
         const Schedule *schedule = default_schedule(planner, function, chosen[i], first_effort(planner));
         double estimate = compared_seconds(planner, function, chosen[i], schedule);

@@ -307,6 +307,7 @@ typedef struct Program {
         const char *name;  /* of the def that implements it */
         double error;      /* of its results, in parts of the largest sum of absolute terms */
         bool automatic;    /* of no def: the same operations in other stages */
+        bool only_lies;    /* automatic: in the same stages, whose temporaries only lie otherwise in memory */
     } * algorithms;
     Loc loc;
 } Program;

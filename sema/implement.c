@@ -399,7 +399,7 @@ static void name_algorithms(Program *program, const Algorithms *algorithms) {
     for (int i = 0; i < algorithms->chosen_count; i++) {
         const Replacement *place = &algorithms->chosen[i];
         program->algorithms[program->algorithm_count++] =
-            (struct Algorithm){place->name, place->definition->ast->name.text, place->error, false};
+            (struct Algorithm){place->name, place->definition->ast->name.text, place->error, false, false};
     }
 }
 

@@ -386,6 +386,7 @@ static void make_export(Checker *checker, const AstExport *export) {
     add_alternatives(checker, called, &bounds, true, &unit, &algorithms);
     add_temporaries(checker->arena, &unit);
     add_joined(checker->arena, &unit);
+    add_channels_last(checker->arena, &unit);
     unit.tunes = ARENA_ARRAY(checker->arena, struct TuneSizes, export->tunes.count);
     for (int i = 0; i < export->tunes.count; i++)
         read_tune(checker, definition, &export->tunes.items[i], &unit);
@@ -411,6 +412,7 @@ static void make_unit_of_def(Checker *checker, Definition *definition) {
     add_alternatives(checker, called, &(Bounds){0}, true, &unit, &algorithms);
     add_temporaries(checker->arena, &unit);
     add_joined(checker->arena, &unit);
+    add_channels_last(checker->arena, &unit);
     list_push(checker->arena, &checker->module->units, unit);
 }
 

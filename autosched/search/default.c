@@ -14,7 +14,8 @@ enum { FIXED_TRIES = 40, KEPT = 16, CROSSED = 4 };
 /* Groups with expensive points get only a part of the points. */
 enum { MANY_GENES = 32, FEW_READS = 6, MANY_STAGES = 16, MOST_PARTS = 32 };
 /* Points to choose a schedule from: in all, and the least of a group. */
-enum { MODEL_POINTS = 1000, MODEL_POINTS_MORE = 5000, ROUGH_POINTS = 160, GROUP_POINTS = 80, ROUGH_GROUP_POINTS = 32 };
+enum { MODEL_POINTS = 1000, MODEL_POINTS_MORE = 5000, ROUGH_POINTS = 160 };
+enum { GROUP_POINTS = 80, ROUGH_GROUP_POINTS = 32, GLANCE_POINTS = 240, GLANCE_LEAST = 8 };
 enum { OTHER_PART = 2, OTHER_RANDOM = 16 };
 
 /* A pipeline's stages are also those of the groups that compute it apart. */
@@ -437,6 +438,35 @@ StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t s
     StaticChoice *choice = ARENA_NEW(arena, StaticChoice);
     *choice = (StaticChoice){space, schedule, exact ? point : NULL, point, plain, fit.smaller, drawn};
     return choice;
+}
+
+/* --- a glance --- */
+
+/* Of a group: fewer in a long program, whose time to compile they would be. */
+static int glance_points(const Space *space) {
+    int points = GLANCE_POINTS / (space->groups.count + 1);
+    return points < GLANCE_LEAST ? GLANCE_LEAST : points < GROUP_POINTS ? points : GROUP_POINTS;
+}
+
+/* The sum over the groups of what a few points of each reach; pipelines are apart. */
+double static_glance(const Program *program, const Target *target, uint64_t seed) {
+    Arena *arena = arena_new(), *scratch = arena_new();
+    Space *space = space_new(arena, program, target, NULL);
+    int *point = ARENA_ARRAY(arena, int, space->gene_count + 1);
+    int budget = glance_points(space);
+    double seconds = 0;
+    Random random = {seed};
+    point_start(space, point);
+    for (int g = 0; g < space->groups.count; g++) {
+        if (space->groups.items[g]->fused)
+            continue;
+        choose_group(space, g, budget, &random, point);
+        arena_reset(scratch);
+        seconds += point_estimate(scratch, space, point, g);
+    }
+    arena_free(scratch);
+    arena_free(arena);
+    return seconds;
 }
 
 static Schedule *schedule_copy(Arena *arena, const Schedule *schedule) {

@@ -75,6 +75,8 @@ StaticChoice *static_choice(Arena *arena, const Program *program, const Target *
 /* Groups that are the same in the space of another choice have that one's choices. from: NULL: there is no other. */
 StaticChoice *static_choice_from(Arena *arena, const Program *program, const Target *target, Effort effort,
                                  uint64_t seed, const StaticChoice *from);
+/* The static model's seconds after so few points that they tell only which of two layouts suits the program. */
+double static_glance(const Program *program, const Target *target, uint64_t seed);
 /* The static model's seconds of the program under a schedule; HUGE_VAL if the schedule is not legal. */
 double estimated_seconds(Arena *arena, const Program *program, const Schedule *schedule, const Target *target);
 /* The best recorded schedules of the program's tasks put together; all: each has a record, else the others get the
