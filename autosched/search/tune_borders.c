@@ -2,11 +2,11 @@
  * together, and where a pipeline ends.
  *
  * The rules (autosched/space/groups.c) make one cut. Each other one has one border more: behind a stage of a task,
- * which no reader takes in then; equal tasks are all divided. The static model says which could pay. Of these the few most
- * promising are put together of their tasks' defaults and measured as the whole function. The best one then has a few
- * trials for its new tasks, and as many are made of the task that it divides, so that both are searched alike. It is
- * taken where the function is faster with it. All of that are trials of the function, and tasks have their records, so
- * that nothing is measured twice.
+ * which no reader takes in then; equal tasks are all divided. The static model says which could pay. Of these the few
+ * most promising are put together of their tasks' defaults and measured as the whole function. The best one then has a
+ * few trials for its new tasks, and as many are made of the task that it divides, so that both are searched alike. It
+ * is taken where the function is faster with it. All of that are trials of the function, and tasks have their records,
+ * so that nothing is measured twice.
  *
  * A function that the rules leave no border for, and a short or a cold search, pay nothing.
  */
@@ -17,11 +17,11 @@
 #include <string.h>
 
 enum {
-    LEAST_TRIALS = 40, /* of the function: with fewer, the default borders are searched alone */
     ESTIMATED = 16,    /* new tasks for which the static model chooses a schedule */
     TRIED = 3,         /* borders that are measured */
     SEARCH_PART = 12,  /* of the trials: for the new tasks, and for the one that they replace */
-    FEW_TRIALS = 4     /* with fewer nothing is found */
+    FEW_TRIALS = 4,    /* with fewer nothing is found */
+    LEAST_TRIALS = FEW_TRIALS * SEARCH_PART /* of the function: with fewer, it has the default borders alone */
 };
 static const double promising = 1.2;  /* times the task's estimate, or the function's time with defaults */
 static const double least_part = 0.1; /* of the function's estimate: a task that takes less is not divided */

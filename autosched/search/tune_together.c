@@ -1,8 +1,9 @@
 /* tune_together.c - the search of several functions under one scheduler, in steps: units for their tasks, then what is
  * put together of them.
  *
- * Before them other borders between the tasks are tried. The steps are there so that a search that is stopped has
- * put something together. A function of one task, or of several algorithms, is searched as a whole, and so is one none of whose tasks can be measured by itself.
+ * Before them other borders between the tasks are tried. The steps are there so that a search that is stopped has put
+ * something together. A function of one task, or of several algorithms, is searched as a whole, and so is one none of
+ * whose tasks can be measured by itself.
  */
 #include "autosched/search/pool.h"
 #include "lang/clock.h"

@@ -126,6 +126,15 @@ like "$(cat err)" '^tensorc: tuning [a-z]*: [0-9]+ trials.*; 3 functions: [0-9]+
 tune --trials=36 --db=three.db -c file.tensor -o again.o
 is "$status $(cat err)" "0 " "what one has left to others it is not given again" || diag_file err
 same three.o again.o "the same object"
+cat >border.tensor <<'END'
+def f(float(256, 256) x, float(256, 256) a, float(256) b) -> (y) {
+    t(i, j) +=! x(i, r_k) * a(r_k, j)
+    y(i, j) = max(t(i, j) + b(j), 0)
+}
+END
+tune -v --trials=50 --db=border.db -c border.tensor -o border.o
+like "$(cat err)" '^tensorc: border behind t in task f: [0-9.]+ times the speed, (not )?taken' \
+    "-v says of another border what became of it" || diag_file err
 sed -i 's/a(i) + b(i)/a(i) - b(i)/' file.tensor
 tune -v --trials=36 --log=changed.log --db=three.db -c file.tensor -o changed.o
 is "$(tasks three.db)" 4 "a function that was changed is searched"

@@ -46,7 +46,7 @@ static Held *contest_new(Arena *arena, Program *program, const Target *target, c
     held->planner = (Planner){.arena = arena, .effort = EFFORT_MODEL, .seed = 7};
     held->bench = (TuneBench){.context = held, .open = lend, .close = take_back};
     held->function = (PlanFunction){.programs = held->programs, .count = ALGORITHMS, .target = target};
-    held->file = (ContestFile){&held->planner, &held->options, &held->bench};
+    held->file = (ContestFile){.planner = &held->planner, .options = &held->options, .bench = &held->bench};
     held->contest = (Contest){.file = &held->file, .function = &held->function, .tuning = &held->tuning};
     if (!contest_open(&held->contest))
         diag_line("the contest did not open");
