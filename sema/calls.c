@@ -81,6 +81,7 @@ static bool actual_value(CallFrame *frame, const AstExpr *ast, ElementType type,
         return false;
     }
     actual->value = typed_as(frame->builder->arena, value, type);
+    warn_lost(&s, actual->value, type, true);
     return true;
 }
 

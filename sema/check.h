@@ -161,6 +161,12 @@ typedef struct TensorRange {
     Interval range;
 } TensorRange;
 
+/* A temporary of integers that are rounded quotients. */
+typedef struct RoundedTensor {
+    const Tensor *tensor;
+    Loc loc; /* of the quotient */
+} RoundedTensor;
+
 /* The extent of a temporary or result, which it has from a tensor whose extent the header gives as a number. */
 typedef struct FixedExtent {
     const char *name;
@@ -181,7 +187,8 @@ typedef struct Builder {
     AffineList facts; /* over sizes, each >= 0: what the requirements promise */
     LIST(struct Binding) bounds;
     LIST(TensorRange) ranges; /* of integer temporaries: what is known beyond their types (lost.c) */
-    LIST(FixedExtent) extents; /* of the unit's own def (extents.c) */
+    LIST(RoundedTensor) rounded; /* those that no statement made floats yet (lost.c) */
+    LIST(FixedExtent) extents;   /* of the unit's own def (extents.c) */
     int calls;                /* how many were instantiated so far */
     bool names_only;          /* integer parameters have made-up values: no errors about ranges and bounds */
 } Builder;
@@ -254,7 +261,7 @@ typedef struct Statement {
     int index_depth;         /* > 0 inside the indices of a read: integers become int64 */
     int depth, nodes;
     bool failed;
-    LIST(const Expr *) wanted; /* casts to their own type in the source: they say that wrapping is meant */
+    LIST(const Expr *) wanted; /* casts to their own type in the source: they say that what is lost is meant */
     LIST(Loc) quotients;       /* integer quotients of two numbers with a remainder */
     bool strong_only;          /* reads with an else do not bound indices */
     AffineList facts;          /* over sizes, once ranges are known: those of the builder, and that no range is empty */
@@ -334,6 +341,8 @@ void warn_lost_in_conditions(Statement *statement); /* of where */
 void warn_narrow_reduction(Statement *statement, const Variable *variable, const Expr *value, bool declared);
 /* Notes what is known of the elements of a tensor that this value defines whole. */
 void note_range(Statement *statement, const Tensor *tensor, const Expr *value);
+/* Notes whether the value of a temporary is a quotient that is rounded. */
+void note_rounded(Statement *statement, const Tensor *tensor, const Expr *value);
 
 /* --- extents (extents.c): warnings --- */
 

@@ -721,11 +721,15 @@ static Typed translate_real(Statement *s, const AstExpr *ast) {
 }
 
 static Typed translate_cast(Statement *s, const AstExpr *ast) {
+    int quotients = s->quotients.count;
     Typed a = translate(s, ast->args.items[0]);
+    s->quotients.count = quotients; /* the cast says that they are meant */
     if (!a.expr)
         return poison;
-    if (a.index && a.type != TYPE_BOOL && (ast->type == TYPE_INT32 || ast->type == TYPE_INT64))
+    if (a.index && a.type != TYPE_BOOL && (ast->type == TYPE_INT32 || ast->type == TYPE_INT64)) {
+        list_push(s->builder->arena, &s->wanted, (const Expr *)a.expr);
         return (Typed){a.expr, ast->type, true, CLOSED, NULL};
+    }
     Expr *value = typed_value(s->builder->arena, a);
     Expr *e = typed_as(s->builder->arena, a, ast->type);
     if (e == value)

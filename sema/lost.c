@@ -144,26 +144,90 @@ static bool is_inexact(Statement *s, const Expr *quotient) {
     return !expr_is_int(remainder, &rest) || rest != 0;
 }
 
-static void warn_quotient(Statement *s, Loc loc, ElementType type) {
+/* The operand of casts that only the types require. */
+static const Expr *without_casts(const Expr *e) {
+    while (e->kind == EXPR_CAST && type_is_integer(e->args[0]->type) && !is_explicit(e))
+        e = e->args[0];
+    return e;
+}
+
+/* Whether the value also has the rest of the division, or multiplies the quotient by the divisor again: x / 8 * 8. */
+static bool is_put_together(const Expr *value, const Expr *quotient) {
+    bool found = false;
+    if (value->kind == EXPR_OP && value->op == OP_MOD)
+        found = expr_equal(value->args[0], quotient->args[0]) && expr_equal(value->args[1], quotient->args[1]);
+    for (int i = 0; i < 2 && value->kind == EXPR_OP && value->op == OP_MUL && !found; i++)
+        found = without_casts(value->args[i]) == quotient &&
+                expr_equal(without_casts(value->args[1 - i]), without_casts(quotient->args[1]));
+    for (int i = 0; i < value->count && !found; i++)
+        found = is_put_together(value->args[i], quotient);
+    return found;
+}
+
+static bool passes_on(const Expr *e) {
+    return is_arithmetic(e) ||
+           (e->kind == EXPR_OP && (e->op == OP_ABS || e->op == OP_MIN || e->op == OP_MAX || e->op == OP_SELECT));
+}
+
+static RoundedTensor *rounded_tensor(const Statement *s, const Expr *read) {
+    for (int i = 0; i < s->builder->rounded.count && read->kind == EXPR_READ; i++)
+        if (s->builder->rounded.items[i].tensor == read->tensor)
+            return &s->builder->rounded.items[i];
+    return NULL;
+}
+
+/* An inexact quotient that goes into the integer, or a read of a tensor of such; NULL if there is none, or if a cast
+ * says that rounding is meant. */
+static const Expr *find_rounded(Statement *s, const Expr *e, const Expr *value) {
+    const Expr *found = NULL;
+    e = without_casts(e);
+    if (is_wanted(s, e))
+        return NULL;
+    if (e->kind == EXPR_OP && e->op == OP_DIV && type_is_integer(e->type))
+        return is_inexact(s, e) && !is_put_together(value, e) ? e : NULL;
+    if (rounded_tensor(s, e))
+        return e;
+    for (int i = e->op == OP_SELECT; i < e->count && passes_on(e) && !found; i++)
+        found = find_rounded(s, e->args[i], value);
+    return found;
+}
+
+static void warn_quotient(Statement *s, Loc loc, ElementType type, const Expr *read) {
     WARN(s->frame, integer_quotient, loc, element_info[type].spelling);
+    if (read)
+        NOTE(s->frame, read->loc, "it becomes %s here", element_info[type].spelling);
     HINT(s->frame, "divide floats: float(a) / b; float(a / b) says that rounding is meant");
 }
 
 static void look_at_cast(Statement *s, const Expr *e) {
     const Expr *from = e->args[0];
-    while (from->kind == EXPR_CAST && type_is_integer(from->type) && !is_explicit(from))
-        from = from->args[0];
-    if (!is_explicit(e) && type_is_float(e->type) && from->kind == EXPR_OP && from->op == OP_DIV &&
-        type_is_integer(from->type) && is_inexact(s, from))
-        warn_quotient(s, from->loc, e->type);
+    if (is_explicit(e) || !type_is_float(e->type) || !type_is_integer(from->type))
+        return;
+    const Expr *found = find_rounded(s, from, from);
+    RoundedTensor *tensor = found ? rounded_tensor(s, found) : NULL;
+    if (tensor) {
+        warn_quotient(s, tensor->loc, e->type, found);
+        tensor->tensor = NULL; /* once is enough */
+    } else if (found) {
+        warn_quotient(s, found->loc, e->type, NULL);
+    }
+}
+
+void note_rounded(Statement *s, const Tensor *tensor, const Expr *value) {
+    const Expr *quotient = type_is_integer(tensor->type) ? find_rounded(s, value, value) : NULL;
+    if (quotient && quotient->kind == EXPR_OP && may_warn_of_values(s))
+        list_push(s->builder->arena, &s->builder->rounded, ((RoundedTensor){tensor, quotient->loc}));
 }
 
 /* A quotient of two numbers, such as 1 / 2: it was folded to 0 before it becomes a float. */
 static void look_at_number(Statement *s, const Expr *e) {
-    for (int i = 0; i < s->quotients.count && type_is_float(e->type); i++)
-        if (s->quotients.items[i].begin == e->loc.begin && s->quotients.items[i].end == e->loc.end &&
-            s->quotients.items[i].file == e->loc.file)
-            warn_quotient(s, e->loc, e->type);
+    for (int i = 0; i < s->quotients.count && type_is_float(e->type); i++) {
+        Loc loc = s->quotients.items[i];
+        if (loc.file == e->loc.file && loc.begin >= e->loc.begin && loc.end <= e->loc.end) {
+            warn_quotient(s, loc, e->type, NULL);
+            return;
+        }
+    }
 }
 
 /* wider: the type that the value becomes. wanted: wrapping is meant. */
@@ -182,6 +246,8 @@ static void look(Statement *s, const Expr *e, ElementType wider, bool wanted, co
     }
     if (e->kind == EXPR_REAL)
         look_at_number(s, e);
+    if (e->kind == EXPR_READ && e->otherwise)
+        look(s, e->otherwise, wider, wanted, under);
     for (int i = 0; i < e->count && e->kind == EXPR_OP; i++) {
         Under inner = {select && i > 0 ? e->args[0] : NULL, under};
         bool value = arithmetic || (select && i > 0);
