@@ -190,5 +190,8 @@ Schedule *parse_schedule_text(Arena *arena, const char *text, size_t length);
 /* Prints the tree as source text that parses to the same tree: for -d p and the tests. */
 void ast_print(Text *text, const AstFile *file);
 void ast_print_expr(Text *text, const AstExpr *e);
+/* What a message suggests: expressions that the source does not have. c: of a choice, else NULL. */
+AstExpr *ast_suggest(Arena *arena, Op op, AstExpr *a, AstExpr *b, AstExpr *c);
+AstExpr *ast_suggest_name(Arena *arena, const char *name);
 
 #endif

@@ -60,7 +60,8 @@ static void print_operator(Text *text, const AstExpr *e) {
         print_expr(text, e->args.items[0], PRECEDENCE_UNARY);
         return;
     }
-    print_expr(text, e->args.items[0], info->arity == 3 ? precedence + 1 : precedence);
+    bool left = info->arity == 2 && info->class != CLASS_COMPARE; /* a < b < c is refused, (a < b) < c is not */
+    print_expr(text, e->args.items[0], left ? precedence : precedence + 1);
     text_add(text, " %s ", info->arity == 3 ? "?" : info->spelling);
     print_expr(text, e->args.items[1], info->arity == 3 ? PRECEDENCE_ANY : precedence + 1);
     if (info->arity == 3) {
@@ -112,6 +113,24 @@ static void print_expr(Text *text, const AstExpr *e, int precedence) {
     case AST_ELSE: print_else(text, e); break;
     }
     text_add(text, parentheses ? ")" : "");
+}
+
+AstExpr *ast_suggest(Arena *arena, Op op, AstExpr *a, AstExpr *b, AstExpr *c) {
+    AstExpr *e = ARENA_NEW(arena, AstExpr);
+    e->kind = AST_OPERATOR;
+    e->op = op;
+    list_push(arena, &e->args, a);
+    list_push(arena, &e->args, b);
+    if (c)
+        list_push(arena, &e->args, c);
+    return e;
+}
+
+AstExpr *ast_suggest_name(Arena *arena, const char *name) {
+    AstExpr *e = ARENA_NEW(arena, AstExpr);
+    e->kind = AST_NAME;
+    e->name.text = name;
+    return e;
 }
 
 /* --- statements --- */

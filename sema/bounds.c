@@ -339,9 +339,12 @@ static bool refuse_site(Statement *s, ReadSite *site, int d) {
     else
         ERROR(s->frame, unproved_index, place->loc, text, site->name, d, extent);
     note_ranges(s, index);
-    if (site->written)
-        HINT(s->frame, "leave out what lies outside: where %s < %s", text, expr_text(arena, site->view.dims[d]));
-    else
+    if (site->written) {
+        AstExpr *end = ast_suggest_name(arena, expr_text(arena, site->view.dims[d]));
+        Text inside = {.arena = arena};
+        ast_print_expr(&inside, ast_suggest(arena, OP_LT, site->ast->args.items[d], end, NULL));
+        HINT(s->frame, "leave out what lies outside: where %s", inside.text);
+    } else
         HINT(s->frame, "give the read a value for outside: %s else 0", source_text(s, site->ast->loc));
     note_calls(s->frame);
     return false;

@@ -252,6 +252,7 @@ typedef struct Statement {
     CallFrame *frame;
     Builder *builder;
     const AstStatement *ast;
+    ElementType type; /* of the value, where there is one */
     LIST(IndexVariable *) indices;
     LIST(ReadSite *) sites;
     LIST(Expr *) guards;     /* the conditions that the current place stands under */

@@ -272,12 +272,12 @@ static bool check_chain(Statement *s, const AstExpr *ast) {
     const AstExpr *left = is_comparison(ast) ? ast->args.items[0] : NULL;
     if (!left || !is_comparison(left) || left->loc.begin != left->args.items[0]->loc.begin)
         return true;
-    Text first = {.arena = s->builder->arena}, middle = first, last = first;
-    ast_print_expr(&first, left);
-    ast_print_expr(&middle, left->args.items[1]);
-    ast_print_expr(&last, ast->args.items[1]);
+    Arena *arena = s->builder->arena;
+    Text both = {.arena = arena};
+    AstExpr *right = ast_suggest(arena, ast->op, left->args.items[1], ast->args.items[1], NULL);
+    ast_print_expr(&both, ast_suggest(arena, OP_AND, ast->args.items[0], right, NULL));
     ERROR(s->frame, chained_comparison, ast->loc);
-    HINT(s->frame, "write %s && %s %s %s", first.text, middle.text, op_info[ast->op].spelling, last.text);
+    HINT(s->frame, "write %s", both.text);
     return false;
 }
 

@@ -254,37 +254,42 @@ static const AstExpr *read_by(const AstExpr *ast, const char *p) {
     return found;
 }
 
-/* "val(row(i) + p)" for val(p). */
-static const char *shifted_read(Statement *s, const AstWhere *where, const char *begin) {
-    const char *p = where->name.text;
-    const AstExpr *read = s->ast->values.count ? read_by(s->ast->values.items[0], p) : NULL;
-    Text text = {.arena = s->builder->arena};
+/* val(row(i) + p) for val(p). */
+static AstExpr *shifted_read(Statement *s, const AstWhere *where) {
+    Arena *arena = s->builder->arena;
+    AstExpr *name = ast_suggest_name(arena, where->name.text);
+    AstExpr *place = ast_suggest(arena, OP_ADD, where->begin, name, NULL);
+    const AstExpr *read = s->ast->values.count ? read_by(s->ast->values.items[0], where->name.text) : NULL;
     if (!read)
-        return arena_printf(text.arena, "%s + %s", begin, p);
-    text_add(&text, "%s(", read->name.text);
+        return place;
+    AstExpr *shifted = ARENA_NEW(arena, AstExpr);
+    *shifted = *read;
+    shifted->args = (AstExprs){0};
     for (int i = 0; i < read->args.count; i++) {
-        const AstExpr *arg = read->args.items[i];
-        text_add(&text, i ? ", " : "");
-        if (arg->kind == AST_NAME && strcmp(arg->name.text, p) == 0)
-            text_add(&text, "%s + %s", begin, p);
-        else
-            ast_print_expr(&text, arg);
+        AstExpr *arg = read->args.items[i];
+        bool own = arg->kind == AST_NAME && strcmp(arg->name.text, where->name.text) == 0;
+        list_push(arena, &shifted->args, own ? place : arg);
     }
-    text_add(&text, ")");
-    return text.text;
+    return shifted;
 }
 
 /* For p in row(i):row(i + 1), rows of different lengths: suggests an index that counts from 0 up to the longest row. */
 static void hint_lengths(Statement *s, const AstWhere *where) {
-    Text begin = {.arena = s->builder->arena}, end = begin;
+    Arena *arena = s->builder->arena;
+    Text begin = {.arena = arena}, read = begin, condition = begin;
     const char *p = where->name.text;
+    AstExpr *name = ast_suggest_name(arena, p), *end = where->end;
+    bool begin_reads = reads_tensor(s, where->begin);
+    if (begin_reads)
+        end = ast_suggest(arena, OP_SUB, end, where->begin, NULL);
     ast_print_expr(&begin, where->begin);
-    ast_print_expr(&end, where->end);
-    if (!reads_tensor(s, where->begin) && reads_tensor(s, where->end))
-        HINT(s->frame, "where %s in %s:K, %s < %s, with K the largest end", p, begin.text, p, end.text);
-    else if (reads_tensor(s, where->begin))
-        HINT(s->frame, "count from 0 to K, a parameter, the largest length: %s where %s in 0:K, %s < %s - %s",
-             shifted_read(s, where, begin.text), p, p, end.text, begin.text);
+    ast_print_expr(&read, shifted_read(s, where));
+    ast_print_expr(&condition, ast_suggest(arena, OP_LT, name, end, NULL));
+    if (begin_reads)
+        HINT(s->frame, "count from 0 to K, a parameter, the largest length: %s where %s in 0:K, %s", read.text, p,
+             condition.text);
+    else if (reads_tensor(s, where->end))
+        HINT(s->frame, "where %s in %s:K, %s, with K the largest end", p, begin.text, condition.text);
 }
 
 static bool check_where_range(Statement *s, int clause) {
@@ -625,6 +630,20 @@ static bool report_undefined(Statement *s) {
     return good;
 }
 
+/* What the elements begin with where values of this type are combined, as the source says it. */
+static const char *identity_text(Arena *arena, Combine combine, ElementType type) {
+    const Expr *e = combine_identity(arena, combine, type);
+    const char *number = NULL, *name = element_info[type].spelling;
+    if (e->kind == EXPR_REAL)
+        number = e->real == 0 ? "0.0" : e->real == 1 ? "1.0" : e->real > 0 ? "1.0 / 0.0" : "-1.0 / 0.0";
+    else if (e->integer == INT64_MIN)
+        number = "-9223372036854775807 - 1"; /* its digits alone do not fit */
+    else
+        number = arena_printf(arena, "%lld", (long long)e->integer);
+    bool literal = type == TYPE_FLOAT || (type == TYPE_INT32 && e->integer != INT32_MIN);
+    return literal ? number : arena_printf(arena, "%s(%s)", name, number);
+}
+
 /* Says how to give an extent that a computed index does not give. A result is declared. A temporary is first defined by
  * a simple statement. */
 static void hint_extent(Statement *s, const char *name) {
@@ -642,7 +661,7 @@ static void hint_extent(Statement *s, const char *name) {
         HINT(s->frame, "say it in the header, -> (TYPE(SIZES) %s)", name);
     else if (s->ast->combine != COMBINE_NONE)
         HINT(s->frame, "define it first: %s(%s) = %s where %s, then %s(%s) %s= ...", name, places.text,
-             s->ast->combine == COMBINE_MUL ? "1.0" : "0.0", ranges.text, name, indices.text,
+             identity_text(s->builder->arena, s->ast->combine, s->type), ranges.text, name, indices.text,
              op_info[combine_op(s->ast->combine)].spelling);
 }
 

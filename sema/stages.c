@@ -199,17 +199,19 @@ static void warn_former(const Assignment *a, Loc loc) {
 
 /* For a temporary with t(i, j) = x where j <= i: suggests a value for the rest. */
 static void hint_choice(const Assignment *a) {
-    Text condition = {.arena = a->arena}, value = condition;
+    Text choice = {.arena = a->arena};
+    AstExpr *condition = NULL;
     const AstStatement *ast = a->statement->ast;
-    for (int i = 0; i < ast->wheres.count; i++)
-        if (ast->wheres.items[i].kind == WHERE_PREDICATE) {
-            text_add(&condition, condition.length ? " && " : "");
-            ast_print_expr(&condition, ast->wheres.items[i].value);
-        }
-    ast_print_expr(&value, ast->values.items[0]);
-    if (condition.length)
-        HINT(a->statement->frame, "say what it is elsewhere: %s(...) = %s ? %s : 0", a->variable->name, condition.text,
-             value.text);
+    for (int i = 0; i < ast->wheres.count; i++) {
+        AstExpr *value = ast->wheres.items[i].value;
+        if (ast->wheres.items[i].kind == WHERE_PREDICATE)
+            condition = condition ? ast_suggest(a->arena, OP_AND, condition, value, NULL) : value;
+    }
+    if (!condition)
+        return;
+    AstExpr *zero = ast_suggest_name(a->arena, "0");
+    ast_print_expr(&choice, ast_suggest(a->arena, OP_SELECT, condition, ast->values.items[0], zero));
+    HINT(a->statement->frame, "say what it is elsewhere: %s(...) = %s", a->variable->name, choice.text);
 }
 
 /* The version before this one; NULL after an error. */

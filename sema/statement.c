@@ -234,6 +234,7 @@ bool translate_assignment(Statement *s, const Variable *variable, Typed *value) 
     hide_names(s);
     good = good && translate_computed(s);
     *value = translate(s, ast->values.items[0]);
+    s->type = value->type == TYPE_BOOL ? TYPE_INT32 : value->type;
     int reads = s->sites.count;
     translate_clauses(s);
     good &= check_where(s);
