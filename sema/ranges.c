@@ -606,7 +606,7 @@ static void note_uses(const Statement *s) {
         const ReadSite *site = s->sites.items[i];
         for (int d = 0; d < site->view.rank; d++) {
             Expr *e = site->read->args[d];
-            if (!holds_unresolved(s, e))
+            if (!site->view.dims[d] || !holds_unresolved(s, e))
                 continue;
             const char *why = site->has_else         ? "but this read may go outside: it has an else"
                               : is_data_dependent(e) ? "but that depends on data"

@@ -276,6 +276,22 @@ static bool defines_again(const CallFrame *frame, const AstStatement *ast, const
            ast->targets.items[0].indices.count == target->indices.count && !calls_defs(frame, ast);
 }
 
+/* While later statements are looked at, they may read the tensor: g(t, q) = g(t, q) * x(t). The extents that are not
+ * known yet bound nothing there. */
+static void stand_in(const Statement *s, Variable *variable, const View *known) {
+    Arena *arena = s->builder->arena;
+    Tensor *tensor = ARENA_NEW(arena, Tensor);
+    tensor->name = variable->name;
+    tensor->type = variable->result && variable->result->has_type ? variable->result->type : s->type;
+    tensor->rank = known->rank;
+    tensor->dims = known->dims;
+    variable->view = *known;
+    variable->view.tensor = tensor;
+    variable->view.lower = ARENA_ARRAY(arena, Expr *, known->rank);
+    for (int d = 0; d < known->rank; d++)
+        variable->view.lower[d] = known->lower[d] ? known->lower[d] : expr_int(arena, 0);
+}
+
 static void learn_ranges(CallFrame *frame, const AstStatement *ast, const Variable *variable, View *view) {
     Statement s = {.frame = frame, .builder = frame->builder, .ast = ast, .let_limit = ast->wheres.count};
     Typed value;
@@ -313,7 +329,7 @@ static void look_ahead(CallFrame *frame, const AstStatement *ast, const Variable
 
 /* g(t, q) = bias(q)  g(t, q) += x(t, r): later definitions give the ranges that the first one does not give. NULL if
  * none is missing. */
-static const View *later_target(Statement *s, const Variable *variable) {
+static const View *later_target(Statement *s, Variable *variable) {
     const AstStatements *statements = &s->frame->definition->ast->statements;
     const AstTarget *target = &s->ast->targets.items[0];
     Arena *arena = s->builder->arena;
@@ -326,9 +342,13 @@ static const View *later_target(Statement *s, const Variable *variable) {
         return NULL;
     View *view = ARENA_NEW(arena, View);
     *view = (View){.rank = rank, .dims = ARENA_ARRAY(arena, Expr *, rank), .lower = ARENA_ARRAY(arena, Expr *, rank)};
-    for (at++; at < statements->count; at++)
+    View before = variable->view;
+    for (at++; at < statements->count; at++) {
+        stand_in(s, variable, view);
         if (defines_again(s->frame, statements->items[at], target))
             look_ahead(s->frame, statements->items[at], variable, view);
+    }
+    variable->view = before;
     return view;
 }
 
