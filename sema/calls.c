@@ -40,6 +40,7 @@ static void hint_other_rank(CallFrame *frame, const AstParameter *formal, int ra
 
 static bool actual_of_variable(CallFrame *frame, const AstExpr *ast, Variable *variable, Actual *actual) {
     variable->used = true;
+    cover_note_read(variable);
     actual->view = variable->view;
     actual->view.lower = NULL; /* the called def counts from 0 */
     if (!variable->view.tensor && !variable->poisoned)

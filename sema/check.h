@@ -76,6 +76,8 @@ typedef struct Part {
     const char *suffix;
 } Part;
 
+typedef struct Cover Cover;
+
 /* A name that tensors are assigned to or read from. */
 typedef struct Variable {
     const char *name;
@@ -87,6 +89,7 @@ typedef struct Variable {
     LIST(Tensor *) versions;
     LIST(Part) parts;        /* tensors that a version is computed from: named VERSION.SUFFIX */
     Tensor *initial;         /* what the caller's buffer holds (ROLE_INITIAL), if that is read or may be */
+    Cover *cover;            /* of a result that may keep some of the caller's buffer (cover.c); else NULL */
     struct Variable *beside; /* links variables that one statement defines together: the next one towards the first */
     bool together_used;      /* of the first of them: one of them is used */
 } Variable;
@@ -344,6 +347,17 @@ void warn_narrow_reduction(Statement *statement, const Variable *variable, const
 void note_range(Statement *statement, const Tensor *tensor, const Expr *value);
 /* Notes whether the value of a temporary is a quotient that is rounded. */
 void note_rounded(Statement *statement, const Tensor *tensor, const Expr *value);
+
+/* --- covers (cover.c): warnings --- */
+
+/* The first definition of the result at loc leaves a rest. type, sizes: for a hint. */
+void cover_begin(Builder *builder, Variable *variable, const View *whole, Loc loc, const char *type,
+                 const char *sizes);
+/* A definition gives all elements of this part their values. */
+void cover_add(Builder *builder, Cover *cover, const View *part);
+void cover_note_read(Variable *variable);
+/* At the end of the def: warns if a rest stays, or was read. */
+void cover_warn(CallFrame *frame, const Variable *variable);
 
 /* --- extents (extents.c): warnings --- */
 

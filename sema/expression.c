@@ -482,6 +482,7 @@ static Typed read_in_scan(Statement *s, const AstExpr *ast, Carried *carried, Re
 static Typed read_variable(Statement *s, const AstExpr *ast, Variable *variable, ReadSite **site) {
     Carried *carried = find_carried(s->frame, variable);
     variable->used = true;
+    cover_note_read(variable);
     if (carried)
         return read_in_scan(s, ast, carried, site);
     if (variable->view.tensor)

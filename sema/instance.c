@@ -414,6 +414,8 @@ void check_body(CallFrame *frame) {
     add_results(frame);
     for (int i = 0; i < def->statements.count && !diag_limit_reached(DIAGNOSTICS(frame)); i++)
         check_statement(frame, def->statements.items[i]);
+    for (int i = 0; i < frame->variables.count && !diag_limit_reached(DIAGNOSTICS(frame)); i++)
+        cover_warn(frame, frame->variables.items[i]);
     if (!diag_limit_reached(DIAGNOSTICS(frame)))
         check_variables(frame);
     name_versions(frame);

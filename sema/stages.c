@@ -187,14 +187,18 @@ static const char *span_text(const Assignment *a) {
 
 static void warn_former(const Assignment *a, Loc loc) {
     CallFrame *frame = a->statement->frame;
+    const char *type = element_info[a->type].spelling;
     if (!may_warn(frame))
         return;
-    if (a->full && accumulates(a))
+    if (a->full && accumulates(a)) {
         WARN(frame, reads_caller_buffer, loc, a->variable->name);
-    else
-        WARN(frame, keeps_caller_buffer, loc, a->variable->name);
-    HINT(frame, "if that is meant, the header says it: -> (inout %s(%s) %s)", element_info[a->type].spelling,
-         span_text(a), a->variable->name);
+        HINT(frame, "if that is meant, the header says it: -> (inout %s(%s) %s)", type, span_text(a),
+             a->variable->name);
+        return;
+    }
+    cover_begin(a->builder, a->variable, &a->whole, loc, type, span_text(a));
+    if (accumulates(a))
+        cover_note_read(a->variable);
 }
 
 /* For a temporary with t(i, j) = x where j <= i: suggests a value for the rest. */
@@ -364,11 +368,22 @@ static void widen_steps(Assignment *a) {
         list_insert(a->statement->builder->arena, &a->statement->predicates, 0, own); /* the others hold under it */
 }
 
-/* The extents of the part: those of the statement's ranges. */
-static View part_view(const Assignment *a) {
-    View view = {.rank = a->rank, .dims = ARENA_ARRAY(a->arena, Expr *, a->rank)};
-    for (int d = 0; d < a->rank; d++)
+/* The part of the tensor that the statement's ranges span. */
+static View ranges_view(const Assignment *a) {
+    View view = {.rank = a->rank,
+                 .dims = ARENA_ARRAY(a->arena, Expr *, a->rank),
+                 .lower = ARENA_ARRAY(a->arena, Expr *, a->rank)};
+    for (int d = 0; d < a->rank; d++) {
         view.dims[d] = a->statement->indices.items[d]->extent;
+        view.lower[d] = a->statement->indices.items[d]->low;
+    }
+    return view;
+}
+
+/* The extents of the part: a tensor by itself. */
+static View part_view(const Assignment *a) {
+    View view = ranges_view(a);
+    view.lower = NULL;
     return view;
 }
 
@@ -455,6 +470,11 @@ static Assignment begin_assignment(Statement *s, Variable *variable, const View 
     return a;
 }
 
+/* Whether the statement gives every element in its ranges a value that does not depend on the former one. */
+static bool covers(const Assignment *a) {
+    return initialises(a) || (!accumulates(a) && a->statement->predicates.count == 0);
+}
+
 void define_stages(Statement *s, Variable *variable, Typed value, const View *target) {
     Assignment a = begin_assignment(s, variable, target);
     if (!decide_type(&a, value)) {
@@ -462,8 +482,13 @@ void define_stages(Statement *s, Variable *variable, Typed value, const View *ta
         return;
     }
     Tensor *tensor = make_version(&a);
-    if (a.full ? define_full(&a, tensor) : define_partial(&a, tensor))
-        variable_define(s->builder, variable, tensor, a.whole);
+    View part = ranges_view(&a); /* as long as the statement has its own ranges */
+    bool everywhere = covers(&a);
+    if (!(a.full ? define_full(&a, tensor) : define_partial(&a, tensor)))
+        return;
+    variable_define(s->builder, variable, tensor, a.whole);
+    if (variable->cover && everywhere)
+        cover_add(s->builder, variable->cover, &part);
 }
 
 /* --- tuples: each component is an Assignment; all have the same ranges -------------------------------------------- */
@@ -612,7 +637,12 @@ void define_tuple(Statement *s, const Combiner *combiner, Variable *const *varia
         tensors[i] = make_version(&tuple.components[i]);
     if (s->failed)
         return;
+    View part = ranges_view(tuple.components);
+    bool everywhere = covers(tuple.components);
     (tuple.components[0].full ? define_whole_tuple : define_partial_tuple)(&tuple, tensors);
     for (int i = 0; i < tuple.count && !s->failed; i++)
         variable_define(s->builder, variables[i], tensors[i], tuple.components[i].whole);
+    for (int i = 0; i < tuple.count && everywhere; i++)
+        if (variables[i]->cover)
+            cover_add(s->builder, variables[i]->cover, &part);
 }

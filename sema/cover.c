@@ -1,0 +1,114 @@
+/* cover.c - whether the definitions of a result cover all of it together, so that nothing of the caller's buffer stays.
+ *
+ * The first definition that leaves a rest begins a Cover. Each definition adds the box of its ranges. At the end of the
+ * def the whole is split at the edges of the boxes, until each part lies in one of them. A statement in between that
+ * reads the result reads the rest too.
+ */
+#include "sema/check.h"
+
+/* begin <= index < end in each dimension. */
+typedef struct Box {
+    Expr **begin, **end;
+} Box;
+
+struct Cover {
+    int rank;
+    Loc loc;
+    const char *type, *sizes; /* of the result, for a hint */
+    bool read;
+    Box whole;
+    LIST(Box) boxes;
+};
+
+static Expr *sum(Arena *arena, Expr *a, Expr *b) {
+    return size_normal(arena, expr_binary(arena, OP_ADD, a, b));
+}
+
+static Box new_box(Arena *arena, int rank) {
+    return (Box){ARENA_ARRAY(arena, Expr *, rank), ARENA_ARRAY(arena, Expr *, rank)};
+}
+
+void cover_begin(Builder *builder, Variable *variable, const View *whole, Loc loc, const char *type,
+                 const char *sizes) {
+    Arena *arena = builder->arena;
+    Cover *cover = variable->cover = ARENA_NEW(arena, Cover);
+    *cover = (Cover){.rank = whole->rank, .loc = loc, .type = type, .sizes = sizes};
+    cover->whole = new_box(arena, whole->rank);
+    for (int d = 0; d < whole->rank; d++) {
+        Expr *begin = whole->lower ? whole->lower[d] : expr_int(arena, 0);
+        cover->whole.begin[d] = begin;
+        cover->whole.end[d] = sum(arena, begin, whole->dims[d]);
+    }
+}
+
+void cover_add(Builder *builder, Cover *cover, const View *part) {
+    Box box = new_box(builder->arena, cover->rank);
+    for (int d = 0; d < cover->rank; d++) {
+        box.begin[d] = part->lower[d];
+        box.end[d] = sum(builder->arena, part->lower[d], part->dims[d]);
+    }
+    list_push(builder->arena, &cover->boxes, box);
+}
+
+void cover_note_read(Variable *variable) {
+    if (variable->cover)
+        variable->cover->read = true;
+}
+
+/* --- the proof ---------------------------------------------------------------------------------------------------- */
+
+static bool at_most(const Builder *builder, Expr *a, Expr *b) {
+    Affine difference;
+    return size_equal(builder->arena, a, b) ||
+           (size_affine(builder->arena, expr_binary(builder->arena, OP_SUB, b, a), &difference) &&
+            affine_never_negative(builder->arena, &difference, &builder->facts));
+}
+
+static bool lies_in(const Builder *builder, const Box *part, const Box *box, int rank) {
+    bool inside = true, empty = false;
+    for (int d = 0; d < rank; d++) {
+        inside = inside && at_most(builder, box->begin[d], part->begin[d]);
+        inside = inside && at_most(builder, part->end[d], box->end[d]);
+        empty = empty || at_most(builder, part->end[d], part->begin[d]);
+    }
+    return inside || empty;
+}
+
+static Box with_edge(Arena *arena, const Box *part, int rank, int dimension, Expr *begin, Expr *end) {
+    Box made = new_box(arena, rank);
+    for (int d = 0; d < rank; d++) {
+        made.begin[d] = d == dimension && begin ? begin : part->begin[d];
+        made.end[d] = d == dimension && end ? end : part->end[d];
+    }
+    return made;
+}
+
+/* edge: the first one to split at; two for each dimension of each box. Wherever an edge lies, both sides of it together
+ * hold the part. */
+static bool is_covered(const Builder *builder, const Cover *cover, const Box *part, int edge, int *steps) {
+    Arena *arena = builder->arena;
+    for (int i = 0; i < cover->boxes.count; i++)
+        if (lies_in(builder, part, &cover->boxes.items[i], cover->rank))
+            return true;
+    if (edge == 2 * cover->rank * cover->boxes.count || --*steps < 0)
+        return false;
+    const Box *box = &cover->boxes.items[edge / 2 / cover->rank];
+    int d = edge / 2 % cover->rank;
+    Expr *at = edge % 2 ? box->end[d] : box->begin[d];
+    if (at_most(builder, at, part->begin[d]) || at_most(builder, part->end[d], at))
+        return is_covered(builder, cover, part, edge + 1, steps);
+    Box before = with_edge(arena, part, cover->rank, d, NULL, at);
+    Box after = with_edge(arena, part, cover->rank, d, at, NULL);
+    return is_covered(builder, cover, &before, edge + 1, steps) && is_covered(builder, cover, &after, edge + 1, steps);
+}
+
+void cover_warn(CallFrame *frame, const Variable *variable) {
+    enum { STEP_LIMIT = 1000 };
+    int steps = STEP_LIMIT;
+    const Cover *cover = variable->cover;
+    if (!cover || frame->failed || (!cover->read && is_covered(frame->builder, cover, &cover->whole, 0, &steps)))
+        return;
+    WARN(frame, keeps_caller_buffer, cover->loc, variable->name);
+    HINT(frame, "if that is meant, the header says it: -> (inout %s(%s) %s)", cover->type, cover->sizes,
+         variable->name);
+}
