@@ -57,7 +57,8 @@ static void reads_as(const char *body, const char *wanted) {
 }
 
 static void test_readings(void) {
-    reads_as("O = a < b < c == d", "O = a < b < c == d");
+    reads_as("O = a < b < c == d", "O = ((a < b) < c) == d"); /* comparisons of comparisons have parentheses */
+    reads_as("O = (a < b) < c", "O = (a < b) < c");
     reads_as("O = a < (b < c)", "O = a < (b < c)");
     reads_as("O = (a - b) - (c - d)", "O = a - b - (c - d)");
     reads_as("O = a / (b * c) * d", "O = a / (b * c) * d");
