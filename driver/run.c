@@ -196,8 +196,8 @@ static bool run_sized(Compilation *c, Kernel *kernel, const Target *target, int6
                           .max_repeats = 1000,
                           .limit_seconds = 600,
                           .outputs = data.outputs};
-    good = good && load_inputs(c, program, data.sizes, data.inputs) && run_and_check(c, program, target, &data, &request) &&
-           save_outputs(c, program, &data);
+    good = good && load_inputs(c, program, data.sizes, data.inputs) &&
+           run_and_check(c, program, target, &data, &request) && save_outputs(c, program, &data);
     free_data(program, &data);
     return good;
 }

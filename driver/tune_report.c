@@ -28,10 +28,28 @@ static const char *trials_text(Arena *arena, int count) {
     return arena_printf(arena, count == 1 ? "%d trial" : "%d trials", count);
 }
 
+/* What did not become a time. */
+typedef struct Failures {
+    int failed[OUTCOME_COUNT], unsettled, ended;
+    const char *ended_why; /* see TuneResult */
+    LIST(FailureReason) reasons;
+} Failures;
+
+static void add_failures(Arena *arena, Failures *failures, const TuneResult *result) {
+    for (int outcome = 1; outcome < OUTCOME_COUNT; outcome++)
+        failures->failed[outcome] += result->failed[outcome];
+    failures->unsettled += result->unsettled;
+    failures->ended += result->ended;
+    if (!failures->ended_why)
+        failures->ended_why = result->ended_why;
+    for (int r = 0; r < result->reasons.count; r++)
+        list_push(arena, &failures->reasons, result->reasons.items[r]);
+}
+
 /* Over all searches for a function. */
 typedef struct Totals {
-    int algorithms, measured, found, failed[OUTCOME_COUNT], unsettled, unrecorded;
-    LIST(FailureReason) reasons;
+    int algorithms, measured, found, unrecorded;
+    Failures failures;
     double build_seconds; /* over those that were measured */
     bool stopped;
 } Totals;
@@ -45,14 +63,10 @@ static Totals add_results(Arena *arena, const FunctionTuning *tuning) {
         totals.algorithms += result->trials > 0;
         totals.measured += result->measured;
         totals.found += result->trials - result->measured;
-        totals.unsettled += result->unsettled;
         totals.unrecorded += result->unrecorded;
         totals.build_seconds += result->build_seconds * result->measured;
         totals.stopped |= result->stopped;
-        for (int outcome = 1; outcome < OUTCOME_COUNT; outcome++)
-            totals.failed[outcome] += result->failed[outcome];
-        for (int r = 0; r < result->reasons.count; r++)
-            list_push(arena, &totals.reasons, result->reasons.items[r]);
+        add_failures(arena, &totals.failures, result);
     }
     return totals;
 }
@@ -78,14 +92,19 @@ static void show_reason(int outcome, int failed, const FailureReason *reasons, i
         }
 }
 
-static void show_failures(const int *failed, int unsettled, const FailureReason *reasons, int count) {
+static void show_failures(const Failures *failures) {
+    const int *failed = failures->failed;
     for (int i = 0; i < OUTCOME_COUNT; i++)
         if (outcome_words[i] && failed[i]) {
             show(stderr, ", %d %s", failed[i], outcome_words[i]);
-            show_reason(i, failed[i], reasons, count);
+            show_reason(i, failed[i], failures->reasons.items, failures->reasons.count);
         }
-    if (unsettled)
-        show(stderr, ", %d without a result on a busy machine", unsettled);
+    if (failures->unsettled > failures->ended)
+        show(stderr, ", %d without a result on a busy machine", failures->unsettled - failures->ended);
+    if (failures->ended)
+        show(stderr, ", %d without a result%s%s%s", failures->ended,
+             failures->ended_why ? " (" : "", failures->ended_why ? failures->ended_why : "",
+             failures->ended_why ? ")" : "");
 }
 
 /* How much faster it is than a default is only said when both were in the race, in turns: other times are of a machine
@@ -107,7 +126,9 @@ static void show_each(const Compilation *c, const FunctionTuning *tuning) {
             continue;
         show_name(c->arena, "", tuning->function->programs[i]);
         show(stderr, "%s", trials_text(c->arena, result->trials));
-        show_failures(result->failed, result->unsettled, result->reasons.items, result->reasons.count);
+        Failures failures = {.unsettled = 0};
+        add_failures(c->arena, &failures, result);
+        show_failures(&failures);
         show_gain(c->arena, tuning->function->programs[i], result, result);
         show(stderr, "\n");
     }
@@ -154,7 +175,7 @@ static void show_sum(const Compilation *c, const FunctionTuning *tuning) {
     show(stderr, " in %.1f s", tuning->seconds);
     if (totals.found)
         show(stderr, ", after %d in the database", totals.found);
-    show_failures(totals.failed, totals.unsettled, totals.reasons.items, totals.reasons.count);
+    show_failures(&totals.failures);
     if (totals.build_seconds > 0)
         show(stderr, ", each built in %.0f ms", 1e3 * totals.build_seconds / totals.measured);
     show_gain(c->arena, tuning->function->programs[tuning->best], tuning->results[tuning->best],

@@ -1,6 +1,6 @@
 /* text.c - records as reviewable text: a paragraph for each record, a word and its value on each line, then the
- * schedule's statements, indented. The text reads back to the same record, bit for bit; bytes of names that no terminal should
- * get stand as \x1B.
+ * schedule's statements, indented. The text reads back to the same record, bit for bit; bytes of names that no terminal
+ * should get stand as \x1B.
  */
 #include "autosched/records/database.h"
 #include "lang/terminal.h"

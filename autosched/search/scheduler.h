@@ -1,8 +1,8 @@
 /* scheduler.h - which of several searches goes on next: Ansor's task scheduler (its section 6), and taking turns.
  *
  * Time is given in units: one is a round of a search. Where the search has so many seconds, a unit of a slow task may
- * take longer than one of another, and what counts is what a second gains. A task is a search; a function takes as long as its tasks do,
- * each as often as it appears in it. Knows nothing of what is searched: it is told the best times.
+ * take longer than one of another, and what counts is what a second gains. A task is a search; a function takes as long
+ * as its tasks do, each as often as it appears in it. Knows nothing of what is searched: it is told the best times.
  */
 #ifndef AUTOSCHED_SEARCH_SCHEDULER_H
 #define AUTOSCHED_SEARCH_SCHEDULER_H

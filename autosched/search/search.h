@@ -151,6 +151,8 @@ typedef struct TuneResult {
     const char *why;             /* why the default has no time, or the search ended early; or NULL */
     bool lost;                   /* it ended because the machine could not measure any more */
     int unsettled;               /* only transient failures */
+    int ended;                   /* of those: by what ended processes or made all fail, not by a busy machine */
+    const char *ended_why;       /* the first reason; NULL: none */
     int unrecorded;              /* measured, but not written to the database */
     double elapsed;
     double build_seconds; /* of a candidate: the median */

@@ -131,14 +131,16 @@ static void finish_trial(Tuner *tuner, Trial *trial) {
     if (good)
         tuner->best = fmin(tuner->best, candidate->seconds);
     else if (candidate->transient)
-        tuner->result->unsettled++;
+        tuner_count_unsettled(tuner, trial);
     else
         tuner_count_failure(tuner, trial);
     if (!is_unsettled(trial)) { /* a wrong result is the schedule's fault; for others see tune_doubts.c */
-        if (good || candidate->outcome == OUTCOME_WRONG)
+        if (good || candidate->outcome == OUTCOME_WRONG) {
             tuner_keep(tuner, trial);
-        else
+            tuner_log(tuner, trial, "trial");
+        } else {
             tuner_doubt(tuner, trial);
+        }
     }
     tuner_show_progress(tuner);
 }
@@ -201,8 +203,6 @@ static void measure_trials(Tuner *tuner, Trial **trials, int count, bool last_at
         bool good = candidate->outcome == OUTCOME_OK;
         if (trial->finished && !is_unsettled(trial))
             search_tell(tuner->search, trial->point, trial->features, good ? candidate->seconds : HUGE_VAL);
-        if (trial->finished && (good || candidate->outcome == OUTCOME_WRONG))
-            tuner_log(tuner, trial, "trial");
         if (trial->built)
             tuner->toolchain->release(tuner->toolchain->context, &trial->candidate);
         trial->finished = false;

@@ -63,6 +63,19 @@ static Verdict judge(Tuner *tuner) {
     return tuner->doubted.count >= HOPELESS_TRIALS ? DISMISSED : OPEN;
 }
 
+static void count_end(Tuner *tuner, const char *why) {
+    TuneResult *result = tuner->result;
+    result->ended++;
+    if (!result->ended_why && why)
+        result->ended_why = arena_strdup(tuner->arena, why);
+}
+
+void tuner_count_unsettled(Tuner *tuner, const Trial *trial) {
+    tuner->result->unsettled++;
+    if (trial->candidate.outcome == OUTCOME_CRASH)
+        count_end(tuner, trial->candidate.why);
+}
+
 const char *tuner_dismiss(Tuner *tuner) {
     const char *why = NULL;
     for (int d = 0; d < tuner->doubted.count; d++) {
@@ -70,6 +83,7 @@ const char *tuner_dismiss(Tuner *tuner) {
         candidate->transient = true;
         tuner->result->failed[candidate->outcome]--;
         tuner->result->unsettled++;
+        count_end(tuner, candidate->why);
         why = candidate->why;
     }
     tuner->doubted.count = 0;

@@ -194,8 +194,23 @@ static void relate(Tuner *tuner, Trial *trial) {
     trial->candidate.reference_seconds = slow ? typical_seconds(reference) : reference->now;
 }
 
+/* Records what became of a trial in its batch. Whoever reads the log has its line already. */
+static void settle_trial(Tuner *tuner, Trial *trial, const Candidate *before) {
+    const Candidate *now = &trial->candidate;
+    relate(tuner, trial);
+    if (!has_time(trial) && now->outcome != OUTCOME_WRONG)
+        return;
+    tuner_record(tuner, trial);
+    if (now->outcome != before->outcome || now->seconds < before->seconds || now->seconds > before->seconds ||
+        now->reference_seconds > 0)
+        tuner_log(tuner, trial, "looks");
+}
+
 void tuner_end_batch(Tuner *tuner, Trial **trials, int count) {
     const Reference *reference = &tuner->reference;
+    Candidate before[count + 1];
+    for (int t = 0; t < count; t++)
+        before[t] = trials[t]->candidate;
     for (int look = 1; look < MOST_LOOKS; look++)
         take_pass(tuner, trials, count, false);
     look_at_reference(tuner);
@@ -204,11 +219,8 @@ void tuner_end_batch(Tuner *tuner, Trial **trials, int count) {
         look_at_reference(tuner);
     }
     for (int t = 0; t < count; t++)
-        if (trials[t]->built && trials[t]->finished) {
-            relate(tuner, trials[t]);
-            if (has_time(trials[t]) || trials[t]->candidate.outcome == OUTCOME_WRONG)
-                tuner_record(tuner, trials[t]);
-        }
+        if (trials[t]->built && trials[t]->finished)
+            settle_trial(tuner, trials[t], &before[t]);
     note_batch(tuner);
     const Trial *best = tuner_best_trial(tuner);
     tuner->best = best ? best->candidate.seconds : HUGE_VAL;

@@ -345,6 +345,8 @@ static void add_failures(TuneResult *whole, Arena *arena, const TuneResult *part
     for (int outcome = 1; outcome < OUTCOME_COUNT; outcome++)
         whole->failed[outcome] += part->failed[outcome];
     whole->unsettled += part->unsettled;
+    whole->ended += part->ended;
+    whole->ended_why = whole->ended_why ? whole->ended_why : part->ended_why;
     whole->unrecorded += part->unrecorded;
     for (int r = 0; r < part->reasons.count; r++)
         list_push(arena, &whole->reasons, part->reasons.items[r]);

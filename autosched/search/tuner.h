@@ -106,7 +106,8 @@ void tuner_drop_reference(Tuner *tuner); /* its object, before the toolchain clo
 /* Records a trial and writes it at once, so that a kill loses only the current one: a transaction waits milliseconds
  * for the disk, a trial takes longer. */
 void tuner_keep(Tuner *tuner, const Trial *trial);
-/* Adds a line to the log, if there is one: "trial", or "race" for a result of the race. */
+/* Adds a line to the log, if there is one: "trial" when it is finished, "looks" for what more looks or the reference
+ * changed, "race" for a result of the race. */
 void tuner_log(Tuner *tuner, const Trial *trial, const char *event);
 /* Waits until the builds of these submitted candidates have ended; releases what is left over from halted rounds.
  * False: no build is left to wait for. */
@@ -114,6 +115,7 @@ bool tuner_collect(const Tuner *tuner, const Candidate *candidates, int count);
 /* tune_doubts.c: failures wait until it is known whether they are the machine's; a search that lost its machine
  * ends. */
 void tuner_doubt(Tuner *tuner, Trial *trial);
+void tuner_count_unsettled(Tuner *tuner, const Trial *trial);
 bool tuner_doubts(const Tuner *tuner, const Trial *trial);
 void tuner_settle(Tuner *tuner);         /* decides what can be decided now */
 const char *tuner_dismiss(Tuner *tuner); /* all as the machine's; returns the last one's reason, or NULL */

@@ -62,7 +62,9 @@ static void wanted(int f, int n, float *to) {
     for (int i = 0; i < n; i++) a[i] = x[i] + 1;
     if (f == 2) {
         for (int i = 0; i < n; i++) for (int j = 0; j < 3; j++) b[3 * i + j] = a[i] * a[n - 1 - i] + (float)j;
-        for (int i = 0; i < n; i++) for (int j = 0; j < 3; j++) c[3 * i + j] = b[3 * i + j] - b[3 * (n - 1 - i) + 2 - j];
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < 3; j++)
+                c[3 * i + j] = b[3 * i + j] - b[3 * (n - 1 - i) + 2 - j];
         for (int i = 0; i < n; i++) d[i] = c[3 * i] * c[3 * (n - 1 - i) + 1];
         for (int i = 0; i < n; i++) to[i] = d[i] + d[n - 1 - i];
         return;
@@ -128,7 +130,8 @@ cp ran-O0 out
 for sizes in known any; do
     is "$(bytes chain $sizes)" $((2 * 80000)) "five stages of a chain take two buffers, $sizes sizes"
     is "$(bytes kept $sizes)" $((3 * 80000)) "what is read again at the end stays"
-    ok "large buffers hold small ones before and after, $sizes sizes" [ "$(bytes steps $sizes)" -le $((2 * 240000 + 128)) ]
+    ok "large buffers hold small ones before and after, $sizes sizes" \
+        [ "$(bytes steps $sizes)" -le $((2 * 240000 + 128)) ]
     is "$(bytes blocks $sizes)" $((2 * 80000)) "slices of two threads lie where a buffer was, $sizes sizes"
 done
 done_testing

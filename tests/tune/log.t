@@ -12,6 +12,8 @@ is "$(grep -c '"event": "trial"' log)" "$(grep -c '^task' one.txt)" "has a line 
 is "$(sed -n 's/^{"event": "trial".* "trial": \([0-9]*\),.*}$/\1/p' log | sort -n | uniq | tr '\n' ' ')" \
     "$(sed -n 's/^trial //p' one.txt | sort -n | tr '\n' ' ')" "with its number"
 like "$(cat log)" '"event": "race"' "and one for what was raced"
+like "$(grep '"event": "looks"' log)" '"reference": [0-9.e-]*,' "and one for what a batch knows at its end"
+is "$(sed -n 's/.*"event": "looks".* "trial": \([0-9]*\),.*/\1/p' log | sort | uniq -d)" "" "of each trial at most"
 is "$(grep -c '^{"event": "[a-z]*", "task": "[0-9a-f]*", .*}$' log)" "$(wc -l <log | tr -d ' ')" "each is whole" ||
     diag_file log
 like "$(cat log)" '"schedule": ".*\\u000a.*", "outcome": "ok", "seconds": [0-9.e-]*,' \

@@ -110,8 +110,8 @@ takes random.db 'unroll\(y\.i\)' "the fastest is taken"
 escape=$(printf '\033')
 odd=$(printf 'x\033[31my\302\233z\377\\x41\\.tensor')
 cp k.tensor "$odd"
-runs "a search for a file of an odd name" "$TENSORC" -O tune --threads=1 --trials=1 --target=host --db=odd.db -c "$odd" \
-    -o k.o
+runs "a search for a file of an odd name" "$TENSORC" -O tune --threads=1 --trials=1 --target=host --db=odd.db \
+    -c "$odd" -o k.o
 db ls --db=odd.db >out
 is "$(tail -1 out | sed 's/.* //')" 'x\x1B[31my\u009Bz\xFF\x41\.tensor' "is listed" || diag_file out
 db export --db=odd.db >odd.txt

@@ -116,9 +116,10 @@ done >said
 cat >wanted <<'END'
 1 tensorc: error: no result is called 'none'
 1 tensorc: error: no argument is called 'none'
-1 tensorc: error: cannot read 'near.npy' as x of small: it holds '<i4', but '<f4' (float) is needed: save array.astype('f4')
+1 tensorc: error: cannot read 'near.npy' as x of small: it holds '<i4', but '<f4' (float) is needed
 1 tensorc: error: cannot write 'none/C.npy': No such file or directory
 END
+sed -i 's/: save array.*//' said # the hint, which has a test of its own
 same wanted said "mistakes in files of -run are said" || diag_file said
 { cat defs.tensor; echo 'export scale(N=4) as small export matmul tune (M=8, K=4)'; } >sizes.tensor
 tune --trials=6 --db=early.db -run sizes.tensor

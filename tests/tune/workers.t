@@ -42,6 +42,19 @@ fails "a worker that is not there" 'the worker exited with status 127: No such f
 fails "a worker that is none" 'the worker exited with status' env TENSORC_WORKER="$(command -v true)" "$TENSORC"
 printf '\001\002\003' >garbage && chmod +x garbage
 fails "a worker that is no program" 'the worker exited with status 127: ' env TENSORC_WORKER=./garbage "$TENSORC"
+# One that answers at first and then ends in each run has no time for anything, but the machine is not busy.
+cat >ends.sh <<END
+dd bs=1 count=60 2>/dev/null | "$(dirname "$TENSORC")/tensorc-worker"
+exit 9
+END
+printf 'def scale(float(64) x) -> (y) { y(i) = x(i) * 2 }\nexport scale\n' >scale.tensor
+tune --trials=4 --runner='sh ./ends.sh' --db=ends.db -c scale.tensor -o ends.o
+like "$status $(cat err)" '^0 .*: [0-9]+ trials in .*, [0-9]+ without a result \(the worker exited with status 9\)' \
+    "a worker that ends in each run is the reason" || diag_file err
+unlike "$(cat err)" 'busy' "not a busy machine"
+"$TENSORC" db export --db=ends.db | grep -q '^outcome'
+is "$?" 1 "nothing is recorded"
+
 runs "closed standard files" sh -c '"$1" -O tune --db=closed.db --trials=2 -c conv.tensor -o closed.o <&-' - "$TENSORC"
 ok "leave the worker its own" grep -q 'tuned layer: 2 trials .*the default.s speed' err
 "$TENSORC" -O tune --db=closed.db --trials=3 -c conv.tensor -o closed.o <&- >&- 2>&-

@@ -194,16 +194,32 @@ static void test_killed(Arena *arena, const Program *program, const Target *targ
     simulated_close(&simulated);
 }
 
+/* Of "trial" in a log. */
+static int count_logged(const char *path) {
+    FILE *log = fopen(path, "r");
+    char *line = NULL;
+    size_t room = 0;
+    int count = 0;
+    while (log && getline(&line, &room, log) > 0)
+        count += strstr(line, "\"event\": \"trial\"") != NULL;
+    free(line);
+    if (log)
+        fclose(log);
+    return count;
+}
+
 /* Killed while a candidate runs, at any place of a batch: all that was finished before is there. */
 static void test_killed_at(Arena *arena, const Program *program, const Target *target, int trial) {
     TuneOptions options = options_for(60);
     options.cost_model = "static";
     const char *name = arena_printf(arena, "killed%d.db", trial);
+    const char *log = arena_printf(arena, "%s/killed%d.log", folder, trial);
     pid_t child = fork();
     if (child == 0) {
         Simulated simulated;
         simulated_open(&simulated, arena, program, target);
         simulated.die_at = trial;
+        options.log = record_log_open(arena, log);
         tune(arena, program, target, NULL, &simulated.toolchain, open_database(arena, name), &options);
         _exit(0);
     }
@@ -214,6 +230,7 @@ static void test_killed_at(Arena *arena, const Program *program, const Target *t
     int count = database_find(arena, database, task_hash(arena, program), database_target(target), 2, &records);
     ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "a tuning is killed at trial %d", trial);
     is_int(count, trial - 1, "and has kept all before it");
+    is_int(count_logged(log), count, "also in its log");
     has_history(arena, database, program, target, trial - 1, "what is left of it");
     database_close(database);
 }
