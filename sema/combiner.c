@@ -119,7 +119,7 @@ static Expr *component_value(Check *c, const AstExpr *ast, int component) {
         return NULL;
     }
     Expr *value = typed_value(c->builder.arena, typed);
-    warn_lost(&s, value, left->type, true);
+    warn_lost(&s, value, left->type, false); /* its types are always declared: that says nothing of wrapping */
     bool literal = expr_simplify(c->builder.arena, value)->kind == (type_is_float(left->type) ? EXPR_REAL : EXPR_INT);
     if (!literal && value->kind != EXPR_INT && type_promote(left->type, value->type) != left->type) {
         ERROR(&c->frame, narrowing, ast->loc, element_info[value->type].spelling, left->name,

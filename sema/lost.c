@@ -117,7 +117,10 @@ static bool may_wrap(const Statement *s, const Expr *e, const Under *under) {
 
 static void warn_wrap(Statement *s, const Expr *e, ElementType wider) {
     const char *narrow = element_info[e->type].spelling, *wide = element_info[wider].spelling;
-    const char *what = e->op == OP_ADD ? "sum" : e->op == OP_MUL ? "product" : "difference";
+    const char *what = e->op == OP_ADD   ? "sum"
+                       : e->op == OP_MUL ? "product"
+                       : e->op == OP_NEG ? "negation"
+                                         : "difference";
     if (e->op == OP_MUL && wider != e->type)
         WARN(s->frame, narrow_product, e->loc, narrow, wide);
     else if (wider != e->type)
@@ -126,6 +129,8 @@ static void warn_wrap(Statement *s, const Expr *e, ElementType wider) {
         WARN(s->frame, narrow_wrap, e->loc, what, narrow);
     if (e->op == OP_MUL && wider != e->type)
         HINT(s->frame, "convert the operands first: %s(a) * %s(b)", wide, wide);
+    else if (e->op == OP_NEG)
+        HINT(s->frame, "convert the operand first: -int32(a); %s(...) around it says that wrapping is meant", narrow);
     else
         HINT(s->frame,
              "convert the operands first: int32(a) %s int32(b); %s(...) around it says that wrapping is meant",

@@ -331,28 +331,42 @@ static bool check_tune_size(Checker *checker, const Program *program, const Boun
     return found && bound->value >= 0;
 }
 
-/* A row of tune whose size is fixed by -D has no use. */
-static bool is_overridden(const Checker *checker, const Bounds *bounds) {
-    for (int i = 0; i < bounds->count; i++)
-        for (int d = 0; d < checker->options->define_count; d++)
-            if (strcmp(checker->options->defines[d].name, bounds->items[i].name) == 0)
-                return true;
+/* -D fixes the size: a row of tune gives the others. */
+static bool is_overridden(const Checker *checker, const Bound *bound) {
+    for (int d = 0; d < checker->options->define_count; d++)
+        if (strcmp(checker->options->defines[d].name, bound->name) == 0)
+            return true;
     return false;
+}
+
+/* Whether the unit has a row of the same sizes: rows that differ in what -D fixes are one. */
+static bool has_row(const Unit *unit, const struct TuneSizes *row) {
+    bool found = false;
+    for (int i = 0; i < unit->tune_count && !found; i++) {
+        const struct TuneSizes *other = &unit->tunes[i];
+        found = other->count == row->count;
+        for (int b = 0; b < row->count && found; b++)
+            found = strcmp(row->bindings[b].name, other->bindings[b].name) == 0 &&
+                    row->bindings[b].value == other->bindings[b].value;
+    }
+    return found;
 }
 
 /* export ... tune (M=1024, N=64), ...: run-time sizes with values to tune for. */
 static void read_tune(Checker *checker, Definition *definition, const AstBindings *list, Unit *unit) {
     Bounds bounds = {0};
-    if (!read_bindings(checker, definition, list, &bounds) || is_overridden(checker, &bounds))
+    if (!read_bindings(checker, definition, list, &bounds))
         return;
     struct TuneSizes tune = {.bindings = ARENA_ARRAY(checker->arena, struct Binding, bounds.count)};
     bool good = true;
     for (int i = 0; i < bounds.count; i++) {
+        if (is_overridden(checker, &bounds.items[i]))
+            continue;
         good &= check_tune_size(checker, unit->program, &bounds.items[i]);
         tune.bindings[tune.count++] = (struct Binding){bounds.items[i].name, bounds.items[i].value};
     }
     const char *why = NULL;
-    if (!good || bounds.count == 0)
+    if (!good || tune.count == 0 || has_row(unit, &tune))
         return;
     if (!program_bind(checker->arena, unit->program, tune.bindings, tune.count, &why))
         diag(checker->diagnostics, DIAG_tune_sizes, bounds.items[0].loc, why);

@@ -201,9 +201,28 @@ static bool hint_foreign(CallFrame *frame, const char *name) {
     return true;
 }
 
+/* gelu_rows for gelu: a def that is named after this one; NULL if there is none. */
+static const char *extended_name(const CallFrame *frame, const char *name) {
+    const char *found = NULL;
+    size_t length = strlen(name);
+    Walk walk = begin_walk(frame->definition->file);
+    for (const SourceFile *file; (file = next_visible(&walk));)
+        for (int j = 0; j < file->definitions.count && !found; j++) {
+            const char *own = file->definitions.items[j]->ast->name.text;
+            found = length > 2 && strncmp(own, name, length) == 0 && own[length] == '_' ? own : NULL;
+        }
+    end_walk(&walk);
+    return found;
+}
+
 void hint_nearest_function(CallFrame *frame, const char *name) {
     if (hint_foreign(frame, name))
         return;
+    const char *extended = extended_name(frame, name);
+    if (extended) {
+        HINT(frame, "did you mean '%s'?", extended);
+        return;
+    }
     Nearest nearest = {.name = name};
     offer_symbols(&nearest, frame, true);
     Walk walk = begin_walk(frame->definition->file);

@@ -3,6 +3,7 @@
 #include "lower/nest/state.h"
 
 #include <string.h>
+#include <strings.h>
 
 static const char *const scope_names[SCOPE_COUNT] = {
     [SCOPE_GLOBAL] = "global", [SCOPE_LOCAL] = "local", [SCOPE_REGISTER] = "register", [SCOPE_SHARED] = "shared"};
@@ -114,12 +115,13 @@ static const Relation *find_taken(const StageState *stage, const char *name) {
     return NULL;
 }
 
-/* The leaf that a wrong name is near to: r_k for k, or a misspelt name; NULL: none. */
-static const Node *nearest_leaf(NestState *state, const StageState *stage, const char *name) {
+/* The leaf that a wrong name is near to: r_k for k, j for J, or a misspelt name; NULL: none. */
+static const Node *nearest_leaf(const NestState *state, const StageState *stage, const char *name) {
     const char **names = ARENA_ARRAY(state->arena, const char *, stage->leaves.count + 1);
     for (int i = 0; i < stage->leaves.count; i++) {
         names[i] = stage->leaves.items[i]->variable.name;
-        if (strncmp(names[i], "r_", 2) == 0 && strcmp(names[i] + 2, name) == 0)
+        const char *own = strncmp(names[i], "r_", 2) == 0 ? names[i] + 2 : names[i];
+        if (strcasecmp(own, name) == 0)
             return stage->leaves.items[i];
     }
     const char *nearest = spelling_nearest(name, names, stage->leaves.count);
@@ -133,7 +135,31 @@ static const Node *leaf_of_any(const NestState *state, const char *name) {
         if (leaf != NULL)
             return leaf;
     }
+    for (int i = state->stages.count - 1; i >= 0; i--) {
+        const StageState *stage = state->stages.items[i];
+        const Node *leaf = stage->nest.inlined ? NULL : nearest_leaf(state, stage, name);
+        if (leaf != NULL)
+            return leaf;
+    }
     return NULL;
+}
+
+/* C.j for c.j: the stage has a name that is nearly the one before the last dot. */
+static const Node *leaf_of_near_stage(NestState *state, const char *name) {
+    const char *dot = strrchr(name, '.');
+    const char *written = arena_strndup(state->arena, name, (size_t)(dot - name)), *near = NULL;
+    const char **names = ARENA_ARRAY(state->arena, const char *, state->stages.count + 1);
+    for (int i = 0; i < state->stages.count; i++) {
+        names[i] = state->stages.items[i]->name;
+        near = strcasecmp(names[i], written) == 0 ? names[i] : near;
+    }
+    if (near == NULL && strlen(written) > 2)
+        near = spelling_nearest(written, names, state->stages.count);
+    const StageState *stage = near != NULL ? find_stage(state, near, strlen(near)) : NULL;
+    if (stage == NULL || stage->nest.inlined)
+        return NULL;
+    const Node *leaf = find_leaf(stage, dot + 1);
+    return leaf != NULL ? leaf : nearest_leaf(state, stage, dot + 1);
 }
 
 const Node *loop_meant(NestState *state, const char *name) {
@@ -146,7 +172,7 @@ const Node *loop_meant(NestState *state, const char *name) {
                        ? nearest_leaf(state, stage, name + length + 1)
                        : NULL;
     }
-    return NULL;
+    return leaf_of_near_stage(state, name);
 }
 
 static Node *no_such_loop(NestState *state, StageState *stage, const char *name) {
@@ -197,13 +223,14 @@ static Node *loop_of_path(NestState *state, const char *name) {
     if (longest != NULL)
         return no_such_loop(state, longest, rest);
     const StageState *named = find_stage(state, name, strlen(name));
+    const Node *meant = named == NULL && state->refusal->wanted ? loop_meant(state, name) : NULL;
     if (named != NULL)
         refuse(state, "%s is a stage, a loop is wanted; its loops are %s", named->name, loops_text(state, named));
-    else if (state->refusal->wanted && leaf_of_any(state, name) != NULL)
+    else if (meant != NULL)
         refuse(state,
                "there is no loop %s: did you mean %s.%s? A loop is STAGE.NAME or a name that a statement before "
                "returned",
-               name, stage_of(leaf_of_any(state, name))->name, name);
+               name, stage_of(meant)->name, meant->variable.name);
     else if (state->refusal->wanted)
         refuse(
             state,
