@@ -189,11 +189,11 @@ typedef struct Builder {
     LIST(Scan *) scans;
     AffineList facts; /* over sizes, each >= 0: what the requirements promise */
     LIST(struct Binding) bounds;
-    LIST(TensorRange) ranges; /* of integer temporaries: what is known beyond their types (lost.c) */
+    LIST(TensorRange) ranges;    /* of integer temporaries: what is known beyond their types (lost.c) */
     LIST(RoundedTensor) rounded; /* those that no statement made floats yet (lost.c) */
     LIST(FixedExtent) extents;   /* of the unit's own def (extents.c) */
-    int calls;                /* how many were instantiated so far */
-    bool names_only;          /* integer parameters have made-up values: no errors about ranges and bounds */
+    int calls;                   /* how many were instantiated so far */
+    bool names_only;             /* integer parameters have made-up values: no errors about ranges and bounds */
 } Builder;
 
 typedef struct CallFrame {
@@ -351,8 +351,7 @@ void note_rounded(Statement *statement, const Tensor *tensor, const Expr *value)
 /* --- covers (cover.c): warnings --- */
 
 /* The first definition of the result at loc leaves a rest. type, sizes: for a hint. */
-void cover_begin(Builder *builder, Variable *variable, const View *whole, Loc loc, const char *type,
-                 const char *sizes);
+void cover_begin(Builder *builder, Variable *variable, const View *whole, Loc loc, const char *type, const char *sizes);
 /* A definition gives all elements of this part their values. */
 void cover_add(Builder *builder, Cover *cover, const View *part);
 void cover_note_read(Variable *variable);

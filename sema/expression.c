@@ -614,7 +614,8 @@ static Typed translate_size(Statement *s, const AstExpr *ast) {
               variable->view.rank == 1 ? "" : "s", (long long)ast->integer);
         return fail(s);
     }
-    return index_expr(variable->view.dims[ast->integer]);
+    Expr *size = variable->view.dims[ast->integer];
+    return size ? index_expr(size) : fail(s); /* none: ranges are still learned from this statement */
 }
 
 /* --- else --- */
