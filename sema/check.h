@@ -203,6 +203,8 @@ typedef struct CallFrame {
     Loc call;           /* of the call in the caller, or of the export */
     const char *prefix; /* of its tensors' names: "" or "t." */
     LIST(Symbol *) symbols;
+    Symbol **by_name; /* the same by the hash of their names, open addressing; NULL: free */
+    int by_name_size; /* a power of 2 */
     LIST(Variable *) variables;
     LIST(const char *) call_names; /* the prefixes of nested calls */
     ScanBlock *scan;               /* the block that is being checked, or NULL */

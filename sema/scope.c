@@ -5,6 +5,7 @@
  * that happens to have the name of one of its own.
  */
 #include "lang/foreign.h"
+#include "lang/random.h"
 #include "lang/spelling.h"
 #include "sema/check.h"
 
@@ -34,11 +35,30 @@ void note_calls(const CallFrame *frame) {
 
 /* --- symbols --- */
 
+/* Where the first symbol of the name is, or would be. */
+static Symbol **symbol_slot(const CallFrame *frame, const char *name) {
+    uint64_t mask = (uint64_t)frame->by_name_size - 1, at = hash_text(name) & mask;
+    while (frame->by_name[at] && strcmp(frame->by_name[at]->name, name))
+        at = (at + 1) & mask;
+    return &frame->by_name[at];
+}
+
 Symbol *frame_symbol(const CallFrame *frame, const char *name) {
+    return frame->by_name_size ? *symbol_slot(frame, name) : NULL;
+}
+
+/* A name that is there stays what it was first. */
+static void enter_name(CallFrame *frame, Symbol *symbol) {
+    Symbol **slot = symbol_slot(frame, symbol->name);
+    *slot = *slot ? *slot : symbol;
+}
+
+/* At most half of the slots are used. */
+static void grow_names(CallFrame *frame) {
+    frame->by_name_size = frame->by_name_size ? 2 * frame->by_name_size : 16;
+    frame->by_name = ARENA_ARRAY(frame->builder->arena, Symbol *, frame->by_name_size);
     for (int i = 0; i < frame->symbols.count; i++)
-        if (strcmp(frame->symbols.items[i]->name, name) == 0)
-            return frame->symbols.items[i];
-    return NULL;
+        enter_name(frame, frame->symbols.items[i]);
 }
 
 Symbol *frame_add(CallFrame *frame, SymbolKind kind, const char *name, Loc loc) {
@@ -46,7 +66,10 @@ Symbol *frame_add(CallFrame *frame, SymbolKind kind, const char *name, Loc loc) 
     symbol->kind = kind;
     symbol->name = name;
     symbol->loc = loc;
+    if (2 * frame->symbols.count >= frame->by_name_size)
+        grow_names(frame);
     list_push(frame->builder->arena, &frame->symbols, symbol);
+    enter_name(frame, symbol);
     return symbol;
 }
 

@@ -246,6 +246,9 @@ fault 1 "the range of 'i' is a sum of more than 64 terms" "a product whose terms
     -fsyntax-only long.tensor
 awk 'BEGIN { e = "N"; for (i = 1; i <= 100; i++) e = "min(M + " i ", max(" e ", M * " i "))"
     print "def f(float(N) a, float(M) c) -> (b) { b(i) = a(i) where i in 0:" e " }" }' >long.tensor
+awk 'BEGIN { printf "def f(float(N) x"; for (i = 1; i < 400000; i++) printf ", float(N) x%d", i
+    print ") -> (y) { y(i) = x(i) }" }' >many.tensor
+runs "four hundred thousand arguments" timeout 60 "$TENSORC" -fsyntax-only many.tensor
 runs "a hundred minima inside one another" timeout 60 "$TENSORC" -fsyntax-only long.tensor
 
 # Many errors: twenty are shown.
