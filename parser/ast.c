@@ -121,6 +121,24 @@ AstExpr *ast_select(Parser *parser, AstExpr *condition, AstExpr *a, AstExpr *b) 
     return e;
 }
 
+AstExpr *ast_suggest(Arena *arena, Op op, AstExpr *a, AstExpr *b, AstExpr *c) {
+    AstExpr *e = ARENA_NEW(arena, AstExpr);
+    e->kind = AST_OPERATOR;
+    e->op = op;
+    list_push(arena, &e->args, a);
+    list_push(arena, &e->args, b);
+    if (c)
+        list_push(arena, &e->args, c);
+    return e;
+}
+
+AstExpr *ast_suggest_name(Arena *arena, const char *name) {
+    AstExpr *e = ARENA_NEW(arena, AstExpr);
+    e->kind = AST_NAME;
+    e->name.text = name;
+    return e;
+}
+
 /* A name in parentheses is a value. A name without them may be a mode. */
 static ElseMode else_mode(const AstExpr *otherwise) {
     static const struct {

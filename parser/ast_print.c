@@ -115,24 +115,6 @@ static void print_expr(Text *text, const AstExpr *e, int precedence) {
     text_add(text, parentheses ? ")" : "");
 }
 
-AstExpr *ast_suggest(Arena *arena, Op op, AstExpr *a, AstExpr *b, AstExpr *c) {
-    AstExpr *e = ARENA_NEW(arena, AstExpr);
-    e->kind = AST_OPERATOR;
-    e->op = op;
-    list_push(arena, &e->args, a);
-    list_push(arena, &e->args, b);
-    if (c)
-        list_push(arena, &e->args, c);
-    return e;
-}
-
-AstExpr *ast_suggest_name(Arena *arena, const char *name) {
-    AstExpr *e = ARENA_NEW(arena, AstExpr);
-    e->kind = AST_NAME;
-    e->name.text = name;
-    return e;
-}
-
 /* --- statements --- */
 
 static void print_where(Text *text, const AstWhere *where) {
