@@ -42,6 +42,22 @@ bool group_computes(const Group *group, const Tensor *tensor) {
     return false;
 }
 
+static void list_readers(Space *space, Group *group) {
+    for (int s = 0; s < group->stage_count; s++)
+        EACH_STAGE_READ(read, inlined_stage(space, group->stages[s])) {
+            void *known = address_map_get(&space->readers, read->tensor);
+            if (known != group && known != space)
+                address_map_set(space->arena, &space->readers, read->tensor, known ? (void *)space : group);
+        }
+}
+
+bool space_reads_elsewhere(Space *space, const Group *group, const Tensor *tensor) {
+    while (space->read_groups < space->groups.count)
+        list_readers(space, space->groups.items[space->read_groups++]);
+    const void *readers = address_map_get(&space->readers, tensor);
+    return readers && readers != group;
+}
+
 bool is_steps_axis(const Group *group, const Stage *stage, int axis) {
     return group->scan && stage == group->root && axis == stage->step;
 }

@@ -11,6 +11,7 @@
 #ifndef AUTOSCHED_SPACE_SPACE_H
 #define AUTOSCHED_SPACE_SPACE_H
 
+#include "lang/map.h"
 #include "lang/random.h"
 #include "lower/nest/nest.h"
 
@@ -123,6 +124,8 @@ struct Space {
     LIST(struct Chain *) chains;
     LIST(Pipeline *) pipelines;
     LIST(Group *) groups;
+    Map readers;     /* of each tensor: the one group that reads it, or the space itself where several do */
+    int read_groups; /* how many groups it lists */
     int gene_count;
     /* For each stage of the program; NULL if there are scans: */
     const Stage **present; /* the stage after inlining so far */
@@ -157,6 +160,8 @@ bool schedule_leaves_open(const Program *program, const Target *target, const Sc
 
 /* Whether one of the group's stages computes the tensor. */
 bool group_computes(const Group *group, const Tensor *tensor);
+/* Whether another group reads the tensor. */
+bool space_reads_elsewhere(Space *space, const Group *group, const Tensor *tensor);
 /* Whether the group's statements are those of the point: it does not keep plain loops, and its pipeline is computed the
  * way that it stands for. */
 bool group_is_used(const Space *space, const Group *group, const int *point);

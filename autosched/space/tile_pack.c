@@ -115,17 +115,6 @@ static int number_of(const TileWriter *writer, const TileOperand *operand, const
     return number;
 }
 
-/* Whether another group reads the tensor: a copy for the whole program would leave that group nothing to copy. */
-static bool is_read_elsewhere(const TileWriter *writer, const Tensor *tensor) {
-    for (int g = 0; g < writer->space->groups.count; g++) {
-        const Group *group = writer->space->groups.items[g];
-        for (int s = 0; group != writer->group && s < group->stage_count; s++)
-            if (stage_uses_tensor(inlined_stage(writer->space, group->stages[s]), tensor))
-                return true;
-    }
-    return false;
-}
-
 static bool add_copy(TileWriter *writer, const TileOperand *operand, PackPlace place, int number) {
     CopyLayout layout = {0};
     const char *loop;
@@ -138,7 +127,9 @@ static bool add_copy(TileWriter *writer, const TileOperand *operand, PackPlace p
         return false;
     PrimArg args[5] = {arg_name(operand->read->tensor->name)};
     int count = 1;
-    bool own = !loop && !writer->group->scan && is_read_elsewhere(writer, operand->read->tensor);
+    /* A copy for the whole program would leave another group nothing to copy. */
+    bool own = !loop && !writer->group->scan &&
+               space_reads_elsewhere(writer->space, writer->group, operand->read->tensor);
     if (operand->shared || own)
         args[count++] = arg_keyed(arg_name(writer->reader), "reader");
     if (operand->shared)

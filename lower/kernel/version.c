@@ -753,7 +753,7 @@ static StmtList version_list(Context context, const StmtList *body) {
     for (int i = 0; i < body->count;) {
         int length = run_length(context, body, i);
         StmtList run = run_of(body, i, length), nest = run_of(body, i, length ? length : 1);
-        if (!context.in_loop)
+        if (!context.in_loop && body->items[i]->kind != STMT_ALLOCATE) /* whose nests have their own room */
             context.room->nodes = context.room->share * nodes_up_to(&nest, NODES_MOST);
         Stmt *made = length ? version_run(context, &run) : NULL;
         for (int j = 0; !made && j < (length ? length : 1); j++) {
