@@ -168,7 +168,18 @@ static void test_dropped(Arena *arena) {
         }
         scheduler_drop(scheduler, 1);
         ok(after == 0 && scheduler_next(scheduler) < 0, "%s: what is dropped gets nothing", policies[p]);
+        scheduler_resume(scheduler, 1);
+        is_int(scheduler_next(scheduler), 1, "what is resumed gets units again");
     }
+}
+
+/* A later unit that finds nothing better takes nothing back. */
+static void test_best(Arena *arena) {
+    static const SchedulerTask tasks[] = {{1e6, 0}};
+    Scheduler *scheduler = scheduler_open(arena, "gradient:objective=f1", tasks, 1, &together, 1, 1);
+    scheduler_tell(scheduler, 0, 5, 1);
+    scheduler_tell(scheduler, 0, 9, 1);
+    ok(scheduler_cost(scheduler) == 5, "the best time counts, not the last: %g", scheduler_cost(scheduler));
 }
 
 /* Two that gain alike, one whose units take five times as long: each has about as much of the time. */
@@ -187,6 +198,23 @@ static void test_lengths(Arena *arena) {
         }
         ok(units[0] >= 7 && units[0] <= 14 && units[1] >= 30,
            "%s: a task with long units has no more of the time: %d units against %d", policies[p], units[0], units[1]);
+    }
+}
+
+/* Units that take no time at all do not leave the others without any. */
+static void test_no_length(Arena *arena) {
+    static const Curve curve = {10, 1, 0.1};
+    static const SchedulerTask tasks[] = {{1e6, 0}, {1e6, 1}};
+    static const char *const policies[] = {"gradient:eps=0", "round-robin"};
+    for (int p = 0; p < 2; p++) {
+        Scheduler *scheduler = scheduler_open(arena, policies[p], tasks, 2, &together, 1, 1);
+        int units[2] = {0};
+        for (int u = 0; u < 60; u++) {
+            int task = scheduler_next(scheduler);
+            scheduler_tell(scheduler, task, best_after(&curve, ++units[task]), task);
+        }
+        ok(units[0] > units[1] && units[1] > 1, "%s: units without a length leave some to others: %d and %d units",
+           policies[p], units[0], units[1]);
     }
 }
 
@@ -213,7 +241,9 @@ int main(void) {
     test_exploring(arena);
     test_failing(arena);
     test_dropped(arena);
+    test_best(arena);
     test_lengths(arena);
+    test_no_length(arena);
     test_settings(arena);
     arena_free(arena);
     return done_testing();
