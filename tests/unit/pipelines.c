@@ -207,17 +207,17 @@ static void test_mutations(Arena *arena, const Target *target) {
 }
 
 /* A rule schedules a chain of stencils in strips: producers are counted from the root on, also through each other. */
-static void test_rule(Arena *arena, const char *sizes, const Target *target) {
+static void test_rule(Arena *arena, const char *sizes, const char *condition, const Target *target) {
     const char *text = arena_printf(arena,
                                     "def f(float(%s) i) -> (d) { b(y, x) = i(y, x) + i(y + 1, x)\n"
                                     "c(y, x) = exp(b(y, x) + b(y + 1, x) + b(y + 2, x))\n"
                                     "d(y, x) = c(y, x) + c(y + 2, x) }\n"
-                                    "rule strips on x86 applies stencil, producers == 2 {\n"
+                                    "rule strips on x86 applies %s {\n"
                                     "yo, yi = split(axis[0], ?rows in {4, 8})\n"
                                     "compute_at(producer[0], yi)  store_at(producer[0], yo)\n"
                                     "compute_at(producer[1], yi)  store_at(producer[1], yo)\n"
                                     "p, v = split(producer[1].axis[1], 16)  vectorize(v) }",
-                                    sizes);
+                                    sizes, condition);
     Space *space = space_new(arena, program_of_text(arena, text, NULL, 0), target, NULL);
     const Group *group = space->pipelines.count ? space->pipelines.items[0]->group : NULL;
     ok(group && group->others.count == 1, "%s: the pipeline has a rule", sizes);
@@ -232,7 +232,15 @@ static void test_rule(Arena *arena, const char *sizes, const Target *target) {
     const char *first = strstr(strips, "compute_at(c, "), *second = strstr(strips, "compute_at(b, ");
     ok(first && second && first < second && strstr(strips, "store_at(b, ") && strstr(strips, "split(b.x, 16)"),
        "%s: its statements are about both producers", sizes);
-    ok(!space->misfits.length && !space->idle.length, "%s: nothing is said of the groups apart", sizes);
+    ok(!space->misfits.length && !space->idle.length, "%s, %s: nothing is said of the groups apart", sizes, condition);
+    Random random = {5};
+    int other[space->gene_count], apart = 0;
+    for (int i = 0; i < POINTS; i++) {
+        memcpy(other, point, sizeof point);
+        point_mutate(space, &random, other);
+        apart += other[group->first_gene] == 0;
+    }
+    ok(apart > POINTS / 10 && apart < POINTS, "%s: %d of %d mutations take the stages apart", sizes, apart, POINTS);
     point[group->first_gene] = 0;
     ok(!point_rules(arena, space, point), "%s: apart there is no rule", sizes);
 }
@@ -260,8 +268,9 @@ int main(void) {
     test_axes_inside(arena, &target);
     test_mutations(arena, &target);
     test_choice(arena, &target);
-    test_rule(arena, "1030, 2048", &target);
-    test_rule(arena, "20, 40", &target);
+    test_rule(arena, "1030, 2048", "stencil, producers == 2", &target);
+    test_rule(arena, "20, 40", "stencil, producers == 2", &target);
+    test_rule(arena, "20, 40", "stencil", &target);
     arena_free(arena);
     return done_testing();
 }
