@@ -109,12 +109,13 @@ is "$status $(cat err)" \
 
 # --- mistakes in what -run is to do after a search: said before it
 rm -f early.db
-for option in --output=none=none.npy --input=none=near.npy --input=x=near.npy --output=C=none/C.npy; do
+for option in --output=none=none.npy --output=x=x.npy --input=none=near.npy --input=x=near.npy --output=C=none/C.npy; do
     tune --trials=6 --db=early.db -run small.tensor $option
     echo "$status $(cat err)"
 done >said
 cat >wanted <<'END'
 1 tensorc: error: no result is called 'none'
+1 tensorc: error: no result is called 'x'
 1 tensorc: error: no argument is called 'none'
 1 tensorc: error: cannot read 'near.npy' as x of small: it holds '<i4', but '<f4' (float) is needed
 1 tensorc: error: cannot write 'none/C.npy': No such file or directory
@@ -126,8 +127,11 @@ tune --trials=6 --db=early.db -run sizes.tensor
 like "$status $(cat err)" '^1 tensorc: error: matmul: -run needs the sizes M, K and N' "and sizes that are missing"
 [ ! -f early.db ]
 report $? "before anything is searched"
-tune --trials=6 --db=early.db -run small.tensor --output=C=C.npy
+runs "a run that makes an input" "$TENSORC" -O2 --threads=1 --db=none.db -run small.tensor --output=y=x.npy
+tune --trials=6 --db=early.db -run small.tensor --input=x=x.npy --output=C=C.npy
 is "$status" 0 "a search and a run" || diag_file err
+[ -s C.npy ]
+report $? "with its result"
 
 # --- workers
 worker=$(dirname "$TENSORC")/tensorc-worker
