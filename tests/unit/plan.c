@@ -27,6 +27,7 @@ typedef struct Bench {
     bool early; /* a toolchain was asked for that ends before */
     int opened, closed, most_open, begun, ended, given[MANY], shown[MANY];
     const char *lonely; /* see Simulated */
+    bool tasks_fail;    /* all candidates of tasks by themselves, which end their processes */
     LIST(Simulated *) tasks;
     int tasks_open;
 } Bench;
@@ -62,6 +63,7 @@ static const Toolchain *open_for_task(void *context, int function, Program *prog
     (void)end;
     simulated_open(simulated, bench->arena, program, bench->functions[function].target);
     simulated->lonely = bench->lonely;
+    simulated->all_fail = simulated->deaths = bench->tasks_fail;
     list_push(bench->arena, &bench->tasks, simulated);
     bench->tasks_open++;
     return &simulated->toolchain;
@@ -279,6 +281,29 @@ static void test_borders(Arena *arena, const Target *target) {
     ok(bench->closed == bench->opened && bench->tasks_open == 0, "what was lent is given back");
 }
 
+/* What ended the processes of tasks is said of their function. */
+static void test_failing_tasks(Arena *arena, const Target *target) {
+    Planner planner = {.arena = arena, .effort = EFFORT_MODEL, .seed = 7};
+    Program *program = program_of_text(arena,
+                                       "def f(float(48, 48) x, float(48, 48) a, float(48, 48) b) -> (y) {\n"
+                                       "t(i, j) +=! x(i, r_k) * a(r_k, j)  y(i, j) +=! t(i, r_k) * b(r_k, j) }",
+                                       NULL, 0);
+    PlanFunction function = {.programs = &program, .count = 1, .target = target};
+    FunctionTuning tuning;
+    Bench *bench = bench_new(arena, &function);
+    bench->bench.open_task = open_for_task;
+    bench->bench.close_task = close_for_task;
+    bench->tasks_fail = true;
+    TuneOptions given = options;
+    given.trials = 40;
+    given.maker = NULL;
+    autosched_tune(&planner, &function, 1, &given, 0, &bench->bench, &tuning);
+    const TuneResult *result = tuning.results[0];
+    ok(bench->tasks.count > 0 && result->ended > 0 && result->ended == result->unsettled,
+       "%d trials of tasks ended their processes, %d had no result", result->ended, result->unsettled);
+    is_text(result->ended_why ? result->ended_why : "", "it failed", "which is said of the function");
+}
+
 int main(void) {
     char path[] = "/tmp/tensorc-plan-XXXXXX";
     const char *folder = mkdtemp(path);
@@ -296,6 +321,7 @@ int main(void) {
     test_unequal(arena, functions);
     test_many(arena, &target, database);
     test_borders(arena, &target);
+    test_failing_tasks(arena, &target);
     database_close(database);
     if (system(arena_printf(arena, "rm -rf '%s'", folder)))
         diag_line("%s is left", folder);

@@ -250,6 +250,8 @@ static void test_disasters(Arena *arena, const Program *program, const Target *t
     const char *standard = text_of(arena, autosched_default(arena, program, target, NULL, EFFORT_MODEL, options.seed));
     ok(result->failed[OUTCOME_CRASH] == 0 && result->unsettled > 0 && result->lost && result->why,
        "where every candidate crashes, the machine is to blame: %s", result->why);
+    ok(result->ended == result->unsettled && result->ended_why && !strcmp(result->ended_why, "it failed"),
+       "for that all %d trials failed, not for its load: %d", result->unsettled, result->ended);
     is_text(text_of(arena, result->schedule), standard, "the default is what is left");
     is_int(count_records(arena, database, program, target), 0, "and nothing is recorded");
     simulated_close(&simulated);
@@ -315,6 +317,7 @@ static void test_busy(Arena *arena, const Program *program, const Target *target
     simulated.busy = -1;
     TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
     ok(result->unsettled > 0 && result->measured > 1, "the default's builds found no time: %d", result->unsettled);
+    ok(result->ended == 0 && !result->ended_why, "which ended no process");
     is_text(text_of(arena, result->schedule), standard, "it is kept, for nothing was compared with it");
     is_int(count_failures(arena, database, program, target), 0, "and no failure is recorded");
     simulated.busy = 0;
