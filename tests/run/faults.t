@@ -53,11 +53,16 @@ fault 2 "no feature 'avx512vni' that 'skylake' could have; did you mean 'avx512v
     --target=skylake+avx512vni -c good.tensor $to
 fault 1 'needs the sizes M, K and N: give -DM=VALUE -DK=VALUE -DN=VALUE' "sizes that lack" -run good.tensor
 { cat good.tensor; echo 'export matmul tune (M=2, K=3, N=4), (M=5, K=3, N=4), (M=5, K=3, N=6)'; } >rows.tensor
+sed 's/ tune .*//' rows.tensor >none.tensor
 runs "-D fixes one size of the rows" "$TENSORC" -run -DM=7 rows.tensor
 is "$(sed 's/:.*//' "$work/out")" "matmul (K=3, N=4)
 matmul (K=3, N=6)" "the rows give the others, each once"
 runs "-D fixes all of them" "$TENSORC" -run -DM=7 -DK=2 -DN=1 rows.tensor
 is "$(grep -c . "$work/out")" 1 "no row is left"
+for rows in rows none; do
+    "$TENSORC" -DM=7 -DK=2 -DN=1 --target=x86-64-v3 -S -o - $rows.tensor >$rows.s
+done
+same none.s rows.s "and nothing in the code"
 for word in -h help; do
     runs "$word" "$TENSORC" $word
     like "$(cat "$work/out")" '^usage: tensorc' "prints what --help does"
