@@ -3,6 +3,7 @@
  */
 #include "autosched/search/policies.h"
 #include "autosched/space/groups.h"
+#include "driver/driver.h"
 #include "lower/kernel/kernel.h"
 #include "tests/tap.h"
 
@@ -194,6 +195,11 @@ static void test_combined(Arena *arena, const Target *target) {
            rows[i].spoiled);
         is_text(scheduled_groups(arena, space, schedule), rows[i].scheduled, "all others are scheduled");
         is_text(schedule->refused ? schedule->refused : "", rows[i].refused, "and they are named");
+        Text notes = {.arena = arena};
+        schedule_notes(&notes, schedule, "f: ");
+        const char *line = notes.length ? strstr(notes.text, "f: left with plain loops") : NULL;
+        ok(*rows[i].refused ? line && strstr(line, arena_printf(arena, " legal: %s\n", rows[i].refused)) : !line,
+           "which is said");
     }
 }
 
