@@ -83,6 +83,24 @@ static void test_failures(Arena *arena) {
     is_int(file_count(), before, "nothing is left behind");
 }
 
+/* What waits to be printed on a full device is lost, which is said by the write after it, and by nothing later. */
+static void test_full_output(void) {
+    if (access("/dev/full", W_OK) != 0) {
+        skip(1, "no /dev/full");
+        return;
+    }
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (!child) {
+        int full = open("/dev/full", O_WRONLY);
+        bool ready = full >= 0 && dup2(full, STDOUT_FILENO) >= 0 && printf("before") > 0;
+        _exit(!ready || !fails_with("-", ENOSPC) ? 1 : ferror(stdout) ? 2 : fflush(stdout) ? 3 : 0);
+    }
+    waitpid(child, &status, 0);
+    ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "full standard output fails once");
+}
+
 static _Noreturn void write_often(Arena *arena, char letter) {
     char text[200];
     memset(text, letter, sizeof text);
@@ -242,6 +260,7 @@ int main(void) {
     folder = work_folder_make(arena);
     test_new_and_old(arena);
     test_failures(arena);
+    test_full_output();
     test_pipe(arena);
     test_together(arena);
     test_identity(arena);
