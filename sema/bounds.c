@@ -14,38 +14,6 @@ static const Affine minus_one = {-1, 0, NULL};
 
 /* --- requirements --- */
 
-/* `text` says the condition in words. */
-static void require_in_words(Builder *builder, Expr *condition, Status status, Loc loc, const char *text) {
-    int64_t value;
-    if (builder->names_only || (expr_is_int(condition, &value) && value))
-        return;
-    for (int i = 0; i < builder->requirements.count; i++)
-        if (expr_equal(builder->requirements.items[i].condition, condition))
-            return;
-    Requirement requirement = {.condition = condition, .text = text, .status = (int)status, .after = -1, .loc = loc};
-    list_push(builder->arena, &builder->requirements, requirement);
-}
-
-void require(Builder *builder, Expr *condition, Status status, Loc loc) {
-    require_in_words(builder, condition, status, loc, expr_text(builder->arena, condition));
-}
-
-Expr *affine_condition(Arena *arena, const Affine *p) {
-    Affine sides[2] = {{p->constant < 0 && p->constant != INT64_MIN ? -p->constant : 0, 0, NULL},
-                       {p->constant > 0 ? p->constant : 0, 0, NULL}};
-    for (int side = 0; side < 2; side++) {
-        sides[side].terms = ARENA_ARRAY(arena, Term, p->count);
-        for (int i = 0; i < p->count; i++) {
-            if ((p->terms[i].coefficient > 0) != side || p->terms[i].coefficient == INT64_MIN)
-                continue;
-            Term term = p->terms[i];
-            term.coefficient = side ? term.coefficient : -term.coefficient;
-            sides[side].terms[sides[side].count++] = term;
-        }
-    }
-    return expr_binary(arena, OP_LE, affine_expr(arena, &sides[0]), affine_expr(arena, &sides[1]));
-}
-
 typedef enum Verdict { ALWAYS, NEVER, DEPENDS } Verdict;
 
 /* Whether p >= 0, where p is over sizes. */
@@ -71,7 +39,8 @@ static bool is_empty(const Statement *s) {
 static void require_on_domain(Statement *s, const Affine *p, Loc loc) {
     Builder *builder = s->builder;
     Arena *arena = builder->arena;
-    Expr *condition = affine_condition(arena, p);
+    Affine least = affine_least(arena, p);
+    Expr *condition = affine_condition(arena, &least);
     bool certain = true;
     for (int i = 0; i < s->indices.count; i++) {
         Affine extent, none, last;
@@ -82,7 +51,7 @@ static void require_on_domain(Statement *s, const Affine *p, Loc loc) {
             !affine_sum(arena, &extent, -1, &extent, 0, &none) || !affine_sum(arena, &extent, 1, &minus_one, 1, &last))
             continue;
         list_push(arena, &facts, none);
-        if (affine_never_negative(arena, &last, &builder->facts) || affine_never_negative(arena, p, &facts))
+        if (affine_never_negative(arena, &last, &builder->facts) || affine_never_negative(arena, &least, &facts))
             continue;
         certain = false;
         Expr *empty = expr_binary(arena, OP_LE, s->indices.items[i]->extent, expr_int(arena, 0));
@@ -90,7 +59,7 @@ static void require_on_domain(Statement *s, const Affine *p, Loc loc) {
     }
     require(builder, condition, STATUS_BAD_SIZE, loc);
     if (certain)
-        list_push(arena, &builder->facts, *p);
+        list_push(arena, &builder->facts, least);
 }
 
 /* min(a, b) + c >= 0 is a + c >= 0 and b + c >= 0. */
@@ -107,8 +76,9 @@ static void require_not_negative(Builder *builder, const Affine *p, Loc loc) {
         }
         return;
     }
-    require(builder, affine_condition(arena, p), STATUS_BAD_SIZE, loc);
-    list_push(arena, &builder->facts, *p);
+    Affine least = affine_least(arena, p);
+    require(builder, affine_condition(arena, &least), STATUS_BAD_SIZE, loc);
+    list_push(arena, &builder->facts, least);
 }
 
 /* Requires that the range does not end before it begins. */
@@ -142,13 +112,13 @@ bool require_equal(CallFrame *frame, Expr *a, Expr *b, Loc loc, const char *what
     Verdict up = judge(arena, &difference, &builder->facts), down = judge(arena, &opposite, &builder->facts);
     if (up == ALWAYS && down == ALWAYS)
         return true;
-    if (up == NEVER || down == NEVER) {
+    if (up == NEVER || down == NEVER || !affine_may_be_zero(arena, &difference)) {
         ERROR(frame, size_mismatch, loc, what, expr_text(arena, a), expr_text(arena, b));
         return false;
     }
     require(builder, expr_binary(arena, OP_EQ, a, b), STATUS_BAD_SIZE, loc);
-    list_push(arena, &builder->facts, difference);
-    list_push(arena, &builder->facts, opposite);
+    list_push(arena, &builder->facts, affine_least(arena, &difference));
+    list_push(arena, &builder->facts, affine_least(arena, &opposite));
     return true;
 }
 
@@ -158,7 +128,7 @@ static void add_fact(Arena *arena, AffineList *facts, Expr *larger, Expr *smalle
     Affine p, distance = {-by, 0, NULL};
     if (size_affine(arena, expr_binary(arena, OP_SUB, larger, smaller), &p) &&
         affine_sum(arena, &p, 1, &distance, 1, &p))
-        list_push(arena, facts, p);
+        list_push(arena, facts, affine_least(arena, &p));
 }
 
 /* Adds what a condition says about indices, as sums that are not negative. */
@@ -667,23 +637,55 @@ static bool has_variable(const Expr *e) {
     return false;
 }
 
+enum { FACTOR_LIMIT = 1 << 20 };
+
+static bool growth_of(Arena *arena, Expr *e, int64_t *factor);
+
+/* What an atom is at most: factor * 2^40. Quotients by numbers are at most what is divided. */
+static bool atom_growth(Arena *arena, const Expr *atom, int64_t *factor) {
+    int64_t divisor, other;
+    *factor = 1;
+    if (atom->kind == EXPR_VAR)
+        return true;
+    if (atom->kind != EXPR_OP || (atom->op != OP_DIV && atom->op != OP_MIN && atom->op != OP_MAX))
+        return false;
+    if (atom->op == OP_DIV)
+        return expr_is_int(atom->args[1], &divisor) && divisor > 0 && growth_of(arena, atom->args[0], factor);
+    if (!growth_of(arena, atom->args[0], factor) || !growth_of(arena, atom->args[1], &other))
+        return false;
+    *factor = other > *factor ? other : *factor;
+    return true;
+}
+
+/* The same of a sum. Terms with a minus sign count as 0, where they are known to be none that grow. */
+static bool growth_of(Arena *arena, Expr *e, int64_t *factor) {
+    Affine p;
+    if (!size_affine(arena, e, &p))
+        return false;
+    *factor = p.constant > 0 ? p.constant : 0;
+    for (int i = 0; i < p.count; i++) {
+        const Term *term = &p.terms[i];
+        Interval interval = expr_interval(term->atom);
+        int64_t own = 0;
+        bool falls = term->coefficient < 0 && interval.has_low && interval.low >= 0;
+        if (!falls && (term->coefficient < 0 || !atom_growth(arena, term->atom, &own)))
+            return false;
+        if (term->coefficient >= FACTOR_LIMIT || own >= FACTOR_LIMIT || *factor >= FACTOR_LIMIT)
+            return false;
+        *factor += falls ? 0 : own * term->coefficient;
+    }
+    return true;
+}
+
 /* Whether the tensor has one run-time extent, whose factor is small enough for sizes up to 2^40 (the largest) to
  * fit. */
 static bool is_small(Arena *arena, const Tensor *tensor, int64_t room) {
     int64_t factor = 0;
     for (int d = 0; d < tensor->rank; d++) {
-        Affine p;
         if (expr_is_int(tensor->dims[d], NULL))
             continue;
-        if (factor || !size_affine(arena, tensor->dims[d], &p))
+        if (factor || !growth_of(arena, tensor->dims[d], &factor))
             return false;
-        factor = p.constant > 0 ? p.constant : 0;
-        for (int i = 0; i < p.count; i++) {
-            bool fits = p.terms[i].coefficient < 1 << 20 && factor < 1 << 20;
-            if (!fits || p.terms[i].atom->kind != EXPR_VAR)
-                return false;
-            factor += p.terms[i].coefficient > 0 ? p.terms[i].coefficient : 0;
-        }
     }
     return factor <= room >> 40;
 }

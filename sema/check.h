@@ -177,6 +177,12 @@ typedef struct FixedExtent {
     int64_t size;
 } FixedExtent;
 
+/* What is looked at first to find a requirement again (require.c). */
+typedef struct RequiredNames {
+    int requirement;
+    uint64_t names;
+} RequiredNames;
+
 typedef struct Builder {
     Checker *checker;
     Algorithms *algorithms; /* NULL: calls are not replaced */
@@ -186,6 +192,7 @@ typedef struct Builder {
     LIST(Tensor *) tensors; /* all of them, inputs and outputs too */
     Stages stages;
     LIST(Requirement) requirements;
+    LIST(RequiredNames) required;
     LIST(Scan *) scans;
     AffineList facts; /* over sizes, each >= 0: what the requirements promise */
     LIST(struct Binding) bounds;
@@ -394,13 +401,19 @@ bool extreme_over_domain(const Statement *statement, const Affine *p, bool large
 bool without_divisions(const Statement *statement, const Affine *p, Affine *plain);
 bool uses_indices(const Statement *statement, const Expr *e);
 
+/* --- requirements (require.c) --- */
+
+/* p >= 0 as a comparison without minus signs: "KH <= H + 1". */
+Expr *affine_condition(Arena *arena, const Affine *p);
+/* Adds a condition that calls check, unless it is one already or always holds. */
+void require(Builder *builder, Expr *condition, Status status, Loc loc);
+/* The same; `text` says it in words. */
+void require_in_words(Builder *builder, Expr *condition, Status status, Loc loc, const char *text);
+
 /* --- bounds (bounds.c) --- */
 
 /* target: what the left side already spans, or NULL. */
 bool check_bounds(Statement *statement, const View *target);
-/* p >= 0 as a comparison without minus signs: "KH <= H + 1". */
-Expr *affine_condition(Arena *arena, const Affine *p);
-void require(Builder *builder, Expr *condition, Status status, Loc loc);
 /* Adds what a required condition says of sizes to the facts for later proofs. */
 void add_condition_facts(Builder *builder, const Expr *condition);
 /* Requires a == b. False, with an error, if they are never equal. */

@@ -295,7 +295,7 @@ static bool check_header_condition(CallFrame *frame, const AstWhere *where) {
         ERROR(frame, def_where, where->loc);
     if (!condition || frame->builder->names_only)
         return condition != NULL;
-    if (expr_is_int(condition, &holds))
+    if (expr_is_int(expr_simplify(frame->builder->arena, condition), &holds))
         return holds || report_condition(frame, where);
     require(frame->builder, condition, STATUS_BAD_SIZE, where->loc);
     add_condition_facts(frame->builder, condition);

@@ -6,6 +6,7 @@
  */
 #include "sema/sizes.h"
 #include "lang/sum.h"
+#include "lang/value.h"
 
 #include <string.h>
 
@@ -252,6 +253,28 @@ bool affine_times(Arena *arena, const Affine *a, const Affine *b, Affine *produc
 bool affine_is_constant(const Affine *affine, int64_t *value) {
     *value = affine->constant;
     return affine->count == 0;
+}
+
+static int64_t divisor_of(Arena *arena, const Affine *affine) {
+    Sum sum;
+    sum_init(&sum, arena);
+    sum.affine = *affine;
+    return sum_divisor(&sum);
+}
+
+Affine affine_least(Arena *arena, const Affine *affine) {
+    int64_t divisor = divisor_of(arena, affine);
+    if (divisor <= 1)
+        return *affine;
+    Affine least = {floor_div(affine->constant, divisor), affine->count, ARENA_ARRAY(arena, Term, affine->count)};
+    for (int i = 0; i < affine->count; i++)
+        least.terms[i] = (Term){affine->terms[i].coefficient / divisor, affine->terms[i].atom};
+    return least;
+}
+
+bool affine_may_be_zero(Arena *arena, const Affine *affine) {
+    int64_t divisor = divisor_of(arena, affine);
+    return divisor ? affine->constant % divisor == 0 : affine->constant == 0;
 }
 
 /* The product without the variable, which is one of its factors once; NULL: the variable occurs in another way. */

@@ -56,4 +56,28 @@ END
 runs "an algorithm of a def with conditions" "$TENSORC" -run algorithm.tensor -DN=8
 sed 's/schedule four/schedule sums/' algorithm.tensor >unknown.tensor
 exits 1 "is not taken where they are not known" "$TENSORC" -c unknown.tensor -o unknown.o
+
+# Each requirement once, with the least coefficients; what always holds is none.
+cat >least.tensor <<'END'
+def split[G=1](float(C) x) -> (y) where C % G == 0, 2*C >= 1, 0 < C, C >= 1 { y(i) = x(i) }
+def ends(float(2*M) x, float(M) w) -> (y, z) {
+    y(i) = w(i) + x(i) where i in 0:1
+    z(i) = w(i) where i in 0:1
+}
+def doubled(float(H) a, float(K) b, float(M) c) -> (y)
+    where 4*H == 6*K, 3*K == 2*H, H + K >= 2*M, M + M <= K + H { y(i) = a(i) }
+def every_other(float(M) x) -> (y) { y(i) = x(2*i) where i in 0:(M + 1)/2 }
+END
+# required DEF: by its header, but for how large each size may be.
+required() {
+    "$TENSORC" -c least.tensor -o least.o --header least.h &&
+        sed -n "/^\/\* $1/,/^ \*\//p" least.h | sed -n 's/^ \* Requires \(.*\)\.$/\1/p' | grep -v '^0 <= ' | tr '\n' ';'
+}
+is "$(required split)" "1 <= C;" "conditions that mean the same are one, and no remainder of 1 is asked for"
+is "$(required ends)" "1 <= M;" "accesses that need the same of a size"
+is "$(required doubled)" "2 * H == 3 * K;H + K >= 2 * M;" "equations, and terms in another order"
+is "$(required every_other)" "" "a part of an argument has no more bytes than the argument"
+echo 'def odd(float(H) a, float(K) b) -> (y) where 2*H == 2*K + 1 { y(i) = a(i) }' >never.tensor
+exits 1 "what no sizes fulfil is an error" "$TENSORC" -fsyntax-only never.tensor
+like "$(cat "$work/err")" "'odd' does not allow these sizes: it needs 2 \* H == 2 \* K \+ 1" "with the condition"
 done_testing

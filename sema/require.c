@@ -1,0 +1,122 @@
+/* require.c - the requirements of a program: conditions that each call checks.
+ *
+ * Needs sums over sizes, and lang's simplifier for what always holds. Keeps true: no two requirements
+ * that were gathered here are the same condition, none always holds, and their texts have the least coefficients.
+ */
+#include "sema/check.h"
+
+/* 0 OP p, without minus signs: what has one stands on the left. */
+static Expr *compare_sides(Arena *arena, Op op, const Affine *p) {
+    Affine sides[2] = {{p->constant < 0 && p->constant != INT64_MIN ? -p->constant : 0, 0, NULL},
+                       {p->constant > 0 ? p->constant : 0, 0, NULL}};
+    for (int side = 0; side < 2; side++) {
+        sides[side].terms = ARENA_ARRAY(arena, Term, p->count);
+        for (int i = 0; i < p->count; i++) {
+            if ((p->terms[i].coefficient > 0) != side || p->terms[i].coefficient == INT64_MIN)
+                continue;
+            Term term = p->terms[i];
+            term.coefficient = side ? term.coefficient : -term.coefficient;
+            sides[side].terms[sides[side].count++] = term;
+        }
+    }
+    return expr_binary(arena, op, affine_expr(arena, &sides[0]), affine_expr(arena, &sides[1]));
+}
+
+Expr *affine_condition(Arena *arena, const Affine *p) {
+    return compare_sides(arena, OP_LE, p);
+}
+
+static bool is_comparison(const Expr *e) {
+    return e->op == OP_LT || e->op == OP_LE || e->op == OP_GT || e->op == OP_GE || e->op == OP_EQ;
+}
+
+/* p such that the comparison of integers says p >= 0, or p == 0. False: it is none, or overflows. */
+static bool comparison_sum(Arena *arena, const Expr *e, Affine *p) {
+    if (!is_comparison(e) || e->args[0]->type != TYPE_INT64)
+        return false;
+    bool less = e->op == OP_LT || e->op == OP_LE;
+    Expr *large = e->args[less], *small = e->args[!less];
+    Affine distance = {e->op == OP_LT || e->op == OP_GT ? -1 : 0, 0, NULL};
+    return expr_is_exact(large) && expr_is_exact(small) &&
+           size_affine(arena, expr_binary(arena, OP_SUB, large, small), p) && affine_sum(arena, p, 1, &distance, 1, p);
+}
+
+/* The condition, its comparisons divided by what divides all their coefficients; others stay as they are written. */
+static Expr *least_condition(Arena *arena, Expr *e) {
+    Affine p;
+    if (e->kind != EXPR_OP)
+        return e;
+    if (e->op == OP_AND || e->op == OP_OR)
+        return expr_binary(arena, e->op, least_condition(arena, e->args[0]), least_condition(arena, e->args[1]));
+    if (!comparison_sum(arena, e, &p) || p.count == 0 || (e->op == OP_EQ && !affine_may_be_zero(arena, &p)))
+        return e;
+    Affine least = affine_least(arena, &p);
+    if (least.terms[0].coefficient == p.terms[0].coefficient)
+        return e;
+    Affine opposite = {0};
+    bool equation = e->op == OP_EQ && affine_sum(arena, &least, -1, &least, 0, &opposite);
+    return compare_sides(arena, equation ? OP_EQ : OP_LE, equation ? &opposite : &least);
+}
+
+static bool is_zero(const Affine *p) {
+    return p->count == 0 && p->constant == 0;
+}
+
+/* Whether two comparisons hold for the same integers, whatever the order of their terms. */
+static bool same_comparison(Arena *arena, const Expr *a, const Expr *b) {
+    Affine p, q, difference;
+    bool equations = a->op == OP_EQ;
+    if (equations != (b->op == OP_EQ) || !comparison_sum(arena, a, &p) || !comparison_sum(arena, b, &q))
+        return false;
+    if (!equations || (affine_may_be_zero(arena, &p) && affine_may_be_zero(arena, &q))) {
+        p = affine_least(arena, &p);
+        q = affine_least(arena, &q);
+    }
+    return (affine_sum(arena, &p, 1, &q, -1, &difference) && is_zero(&difference)) ||
+           (equations && affine_sum(arena, &p, 1, &q, 1, &difference) && is_zero(&difference));
+}
+
+static bool same_condition(Arena *arena, const Expr *a, const Expr *b) {
+    if (a->kind != EXPR_OP || b->kind != EXPR_OP)
+        return expr_equal(a, b);
+    if (a->op == b->op && (a->op == OP_AND || a->op == OP_OR))
+        return same_condition(arena, a->args[0], b->args[0]) && same_condition(arena, a->args[1], b->args[1]);
+    return expr_equal(a, b) || same_comparison(arena, a, b);
+}
+
+/* A bit for each name that it has; several names may share one. */
+static uint64_t names_of(const Expr *condition) {
+    uint64_t names = 0;
+    EACH_EXPR(e, condition)
+        if (e->kind == EXPR_VAR)
+            names |= (uint64_t)1 << ((((uintptr_t)e->var >> 4) * 0x9e3779b97f4a7c15) >> 58);
+    return names;
+}
+
+/* Conditions of different names need no closer look: most are. Notes of requirements that were dropped since are
+ * harmless, as the conditions are compared. */
+static bool is_required(const Builder *builder, const Expr *condition, uint64_t names) {
+    for (int i = 0; i < builder->required.count; i++) {
+        const RequiredNames *note = &builder->required.items[i];
+        if (note->names == names && note->requirement < builder->requirements.count &&
+            same_condition(builder->arena, condition, builder->requirements.items[note->requirement].condition))
+            return true;
+    }
+    return false;
+}
+
+void require_in_words(Builder *builder, Expr *condition, Status status, Loc loc, const char *text) {
+    int64_t value;
+    uint64_t names = names_of(condition);
+    if (builder->names_only || (expr_is_int(expr_simplify(builder->arena, condition), &value) && value) ||
+        is_required(builder, condition, names))
+        return;
+    list_push(builder->arena, &builder->required, ((RequiredNames){builder->requirements.count, names}));
+    Requirement requirement = {.condition = condition, .text = text, .status = (int)status, .after = -1, .loc = loc};
+    list_push(builder->arena, &builder->requirements, requirement);
+}
+
+void require(Builder *builder, Expr *condition, Status status, Loc loc) {
+    Expr *least = least_condition(builder->arena, condition);
+    require_in_words(builder, least, status, loc, expr_text(builder->arena, least));
+}
