@@ -195,19 +195,45 @@ static void offer_symbols(Nearest *nearest, const CallFrame *frame, bool tensors
             nearest_offer(nearest, frame->symbols.items[i]->name);
 }
 
-/* Whether an operator or a combiner of a library file that is not imported has the name. */
-static bool library_has(const CallFrame *frame, const char *file, const char *name, bool combiner) {
+/* A file of the library, imported or not; NULL if there is none. */
+static const AstFile *library_tree(const CallFrame *frame, const char *file) {
     const Checker *checker = frame->builder->checker;
     uint32_t number = checker->options->find_embedded
                           ? checker->options->find_embedded(checker->options->context, checker->sources, file)
                           : 0;
-    const AstFile *tree = number ? parse_file(checker->arena, checker->sources, number, checker->diagnostics) : NULL;
-    for (int d = 0; tree && !combiner && d < tree->defs.count; d++)
-        if (strcmp(tree->defs.items[d]->name.text, name) == 0)
+    return number ? parse_file(checker->arena, checker->sources, number, checker->diagnostics) : NULL;
+}
+
+static bool library_has_combiner(const CallFrame *frame, const char *name) {
+    const AstFile *tree = library_tree(frame, "nn");
+    for (int c = 0; tree && c < tree->combiners.count; c++)
+        if (strcmp(tree->combiners.items[c].name.text, name) == 0)
             return true;
-    for (int d = 0; tree && combiner && d < tree->combiners.count; d++)
-        if (strcmp(tree->combiners.items[d].name.text, name) == 0)
+    return false;
+}
+
+/* Whether a def has the name, or with `extended` one that begins with it: gelu_rows for gelu. */
+static bool name_fits(const char *own, const char *name, bool extended) {
+    size_t length = strlen(name);
+    return extended ? length > 2 && strncmp(own, name, length) == 0 && own[length] == '_' : strcmp(own, name) == 0;
+}
+
+/* Says which import has a def of this name, if one has. */
+static bool hint_library(CallFrame *frame, const char *name, bool extended) {
+    const char *const *others = frame->builder->checker->options->algorithms;
+    for (const char *file = "nn"; file; file = others ? *others++ : NULL) {
+        const AstFile *tree = library_tree(frame, file);
+        for (int d = 0; tree && d < tree->defs.count; d++) {
+            const char *own = tree->defs.items[d]->name.text;
+            if (!name_fits(own, name, extended))
+                continue;
+            if (extended)
+                HINT(frame, "import \"%s\" has an operator '%s'", file, own);
+            else
+                HINT(frame, "import \"%s\" has an operator of this name", file);
             return true;
+        }
+    }
     return false;
 }
 
@@ -215,8 +241,8 @@ static bool hint_foreign(CallFrame *frame, const char *name) {
     ElementType type = foreign_type(name);
     if (type < TYPE_COUNT)
         HINT(frame, "the type is called %s here", element_info[type].spelling);
-    else if (library_has(frame, "nn", name, false))
-        HINT(frame, "import \"nn\" has an operator of this name");
+    else if (hint_library(frame, name, false))
+        return true;
     else if (foreign_hint(name))
         HINT(frame, "%s", foreign_hint(name));
     else
@@ -224,15 +250,14 @@ static bool hint_foreign(CallFrame *frame, const char *name) {
     return true;
 }
 
-/* gelu_rows for gelu: a def that is named after this one; NULL if there is none. */
+/* A def that is named after this one; NULL if there is none. */
 static const char *extended_name(const CallFrame *frame, const char *name) {
     const char *found = NULL;
-    size_t length = strlen(name);
     Walk walk = begin_walk(frame->definition->file);
     for (const SourceFile *file; (file = next_visible(&walk));)
         for (int j = 0; j < file->definitions.count && !found; j++) {
             const char *own = file->definitions.items[j]->ast->name.text;
-            found = length > 2 && strncmp(own, name, length) == 0 && own[length] == '_' ? own : NULL;
+            found = name_fits(own, name, true) ? own : NULL;
         }
     end_walk(&walk);
     return found;
@@ -246,6 +271,8 @@ void hint_nearest_function(CallFrame *frame, const char *name) {
         HINT(frame, "did you mean '%s'?", extended);
         return;
     }
+    if (hint_library(frame, name, true))
+        return;
     Nearest nearest = {.name = name};
     offer_symbols(&nearest, frame, true);
     Walk walk = begin_walk(frame->definition->file);
@@ -269,7 +296,7 @@ void hint_nearest_combiner(CallFrame *frame, const char *name) {
     end_walk(&walk);
     if (nearest.best)
         HINT(frame, "did you mean '%s'?", nearest.best);
-    else if (library_has(frame, "nn", name, true))
+    else if (library_has_combiner(frame, name))
         HINT(frame, "import \"nn\" has a combiner of this name");
 }
 
