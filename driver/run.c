@@ -68,6 +68,7 @@ static bool load_inputs(Compilation *c, const Program *program, const int64_t *s
     return true;
 }
 
+/* False after a message; then the other functions are not run, as what they write would fail the same way. */
 static bool save_outputs(Compilation *c, const Program *program, const RunData *data) {
     const NamedFiles *files = &c->options->run_outputs;
     for (int f = 0; f < files->count; f++)
@@ -79,6 +80,7 @@ static bool save_outputs(Compilation *c, const Program *program, const RunData *
                                  data->outputs[i]);
             if (!write_whole(files->items[f].path, text.text, text.length)) {
                 complain("cannot write '%s': %s", files->items[f].path, strerror(errno));
+                c->results_lost = true;
                 return false;
             }
         }
@@ -242,7 +244,7 @@ static bool run_kernel(Compilation *c, const Unit *unit, Kernel *kernel, const T
     char *object = make_object(c, kernel, target, &bytes);
     bool good = object != NULL;
     Text open = {.arena = c->arena};
-    for (int i = 0; i < rows && object; i++)
+    for (int i = 0; i < rows && object && !c->results_lost; i++)
         if (!program->size_count || sizes_of_row(program, &unit->tunes[i], sizes)) {
             good &= run_sized(c, kernel, target, sizes, object, bytes);
             run++;
@@ -293,7 +295,7 @@ bool run_is_possible(Compilation *c, const Target *const *targets) {
 
 int run_kernels(Compilation *c, Kernel *const *kernels, int count, const Target *target) {
     int status = 0;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count && !c->results_lost; i++)
         if (!run_kernel(c, &c->module->units.items[i], kernels[i], target))
             status = 1;
     return status;

@@ -166,8 +166,12 @@ if [ -w /dev/full ]; then
     fault '1|2' '/dev/full' "a full device for the header" -c good.tensor -o ../empty/k.o --header /dev/full
     "$TENSORC" --help 2>&1 >/dev/full | grep -c 'cannot write to standard output' >"$work/said"
     is "$(cat "$work/said")" 1 "a full device behind standard output"
+    for name in one two; do echo "export matmul(M=2, K=2, N=2) as $name"; done | cat good.tensor - >twice.tensor
+    "$TENSORC" -run twice.tensor --output=C=- 2>"$work/said" >/dev/full
+    is "$? $(cat "$work/said")" "1 tensorc: error: cannot write '-': No space left on device" \
+        "results of several functions on a full device"
 else
-    skip "no /dev/full here" 3
+    skip "no /dev/full here" 4
 fi
 { sleep 0.2; "$TENSORC" --help 2>"$work/said"; } | true
 is "$(cat "$work/said")" "" "a reader that went away is no fault to tell"
