@@ -361,8 +361,11 @@ void note_rounded(Statement *statement, const Tensor *tensor, const Expr *value)
 
 /* The first definition of the result at loc leaves a rest. type, sizes: for a hint. */
 void cover_begin(Builder *builder, Variable *variable, const View *whole, Loc loc, const char *type, const char *sizes);
-/* A definition gives all elements of this part their values. */
-void cover_add(Builder *builder, Cover *cover, const View *part);
+/* A definition gives the elements of this part their values, where the condition holds (NULL: all of them). It is over
+ * axes that run over the part. */
+void cover_add(Builder *builder, Cover *cover, const View *part, const Var *const *axes, Expr *condition);
+/* cases.c: whether one of the conditions holds whatever the values of what they name, but for NaN. */
+bool one_always_holds(Arena *arena, Expr *const *conditions, int count);
 void cover_note_read(Variable *variable);
 /* At the end of the def: warns if a rest stays, or was read. */
 void cover_warn(CallFrame *frame, const Variable *variable);

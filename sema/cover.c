@@ -1,14 +1,15 @@
 /* cover.c - whether the definitions of a result cover all of it together, so that nothing of the caller's buffer stays.
  *
  * The first definition that leaves a rest begins a Cover. Each definition adds the box of its ranges. At the end of the
- * def the whole is split at the edges of the boxes, until each part lies in one of them. A statement in between that
- * reads the result reads the rest too.
+ * def the whole is split at the edges of the boxes, until each part lies in one of them, or in several under conditions
+ * of which one always holds. A statement in between that reads the result reads the rest too.
  */
 #include "sema/check.h"
 
 /* begin <= index < end in each dimension. */
 typedef struct Box {
     Expr **begin, **end;
+    Expr *condition; /* over the indices of the Cover; NULL: there is none */
 } Box;
 
 struct Cover {
@@ -17,6 +18,7 @@ struct Cover {
     const char *type, *sizes; /* of the result, for a hint */
     bool read;
     Box whole;
+    const Var **indices; /* of the whole, from 0 in each dimension */
     LIST(Box) boxes;
 };
 
@@ -25,7 +27,7 @@ static Expr *sum(Arena *arena, Expr *a, Expr *b) {
 }
 
 static Box new_box(Arena *arena, int rank) {
-    return (Box){ARENA_ARRAY(arena, Expr *, rank), ARENA_ARRAY(arena, Expr *, rank)};
+    return (Box){ARENA_ARRAY(arena, Expr *, rank), ARENA_ARRAY(arena, Expr *, rank), NULL};
 }
 
 void cover_begin(Builder *builder, Variable *variable, const View *whole, Loc loc, const char *type,
@@ -34,20 +36,34 @@ void cover_begin(Builder *builder, Variable *variable, const View *whole, Loc lo
     Cover *cover = variable->cover = ARENA_NEW(arena, Cover);
     *cover = (Cover){.rank = whole->rank, .loc = loc, .type = type, .sizes = sizes};
     cover->whole = new_box(arena, whole->rank);
+    cover->indices = ARENA_ARRAY(arena, const Var *, whole->rank);
     for (int d = 0; d < whole->rank; d++) {
         Expr *begin = whole->lower ? whole->lower[d] : expr_int(arena, 0);
         cover->whole.begin[d] = begin;
         cover->whole.end[d] = sum(arena, begin, whole->dims[d]);
+        cover->indices[d] = var_new(arena, VAR_AXIS, TYPE_INT64, "i", whole->dims[d]);
     }
 }
 
-void cover_add(Builder *builder, Cover *cover, const View *part) {
-    Box box = new_box(builder->arena, cover->rank);
+/* The condition over the indices of the whole. */
+static Expr *over_whole(Arena *arena, const Cover *cover, const View *part, const Var *const *axes, Expr *condition) {
+    Substitution *list = ARENA_ARRAY(arena, Substitution, cover->rank);
+    for (int d = 0; d < cover->rank; d++) {
+        Expr *shift = expr_binary(arena, OP_SUB, cover->whole.begin[d], part->lower[d]);
+        list[d] = (Substitution){axes[d], sum(arena, expr_var(arena, cover->indices[d]), shift)};
+    }
+    return expr_simplify(arena, expr_substitute(arena, condition, list, cover->rank));
+}
+
+void cover_add(Builder *builder, Cover *cover, const View *part, const Var *const *axes, Expr *condition) {
+    Arena *arena = builder->arena;
+    Box box = new_box(arena, cover->rank);
     for (int d = 0; d < cover->rank; d++) {
         box.begin[d] = part->lower[d];
-        box.end[d] = sum(builder->arena, part->lower[d], part->dims[d]);
+        box.end[d] = sum(arena, part->lower[d], part->dims[d]);
     }
-    list_push(builder->arena, &cover->boxes, box);
+    box.condition = condition ? over_whole(arena, cover, part, axes, condition) : NULL;
+    list_push(arena, &cover->boxes, box);
 }
 
 void cover_note_read(Variable *variable) {
@@ -83,13 +99,62 @@ static Box with_edge(Arena *arena, const Box *part, int rank, int dimension, Exp
     return made;
 }
 
+typedef LIST(Expr *) Conditions;
+
+/* index OP edge, over the indices of the whole. */
+static Expr *at_edge(Arena *arena, const Cover *cover, int dimension, Op op, Expr *edge) {
+    Expr *from = sum(arena, edge, expr_unary(arena, OP_NEG, cover->whole.begin[dimension]));
+    return expr_binary(arena, op, expr_var(arena, cover->indices[dimension]), from);
+}
+
+/* What holds beside the part, where nothing has to be defined. */
+static void add_beside(Arena *arena, const Cover *cover, const Box *part, Conditions *conditions) {
+    for (int d = 0; d < cover->rank; d++) {
+        if (!size_equal(arena, part->begin[d], cover->whole.begin[d]))
+            list_push(arena, conditions, at_edge(arena, cover, d, OP_LT, part->begin[d]));
+        if (!size_equal(arena, part->end[d], cover->whole.end[d]))
+            list_push(arena, conditions, at_edge(arena, cover, d, OP_GE, part->end[d]));
+    }
+}
+
+/* Whether one of the conditions holds in all of the part, as j >= i does in the last column. */
+static bool one_holds_in_part(Arena *arena, const Cover *cover, const Box *part, const Conditions *conditions) {
+    Conditions inside = {0};
+    for (int d = 0; d < cover->rank; d++) {
+        list_push(arena, &inside, at_edge(arena, cover, d, OP_GE, part->begin[d]));
+        list_push(arena, &inside, at_edge(arena, cover, d, OP_LT, part->end[d]));
+    }
+    Facts facts = {inside.count, inside.items};
+    bool holds = false;
+    for (int i = 0; i < conditions->count && !holds; i++)
+        holds = expr_prove(arena, conditions->items[i], &facts) == 1;
+    return holds;
+}
+
+/* Whether the boxes that hold the whole part define each element of it. */
+static bool is_defined(const Builder *builder, const Cover *cover, const Box *part) {
+    Arena *arena = builder->arena;
+    Conditions conditions = {0};
+    for (int i = 0; i < cover->boxes.count; i++) {
+        const Box *box = &cover->boxes.items[i];
+        if (!lies_in(builder, part, box, cover->rank))
+            continue;
+        if (!box->condition)
+            return true;
+        list_push(arena, &conditions, box->condition);
+    }
+    if (conditions.count == 0 || one_holds_in_part(arena, cover, part, &conditions))
+        return conditions.count > 0;
+    add_beside(arena, cover, part, &conditions);
+    return one_always_holds(arena, conditions.items, conditions.count);
+}
+
 /* edge: the first one to split at; two for each dimension of each box. Wherever an edge lies, both sides of it together
  * hold the part. */
 static bool is_covered(const Builder *builder, const Cover *cover, const Box *part, int edge, int *steps) {
     Arena *arena = builder->arena;
-    for (int i = 0; i < cover->boxes.count; i++)
-        if (lies_in(builder, part, &cover->boxes.items[i], cover->rank))
-            return true;
+    if (is_defined(builder, cover, part))
+        return true;
     if (edge == 2 * cover->rank * cover->boxes.count || --*steps < 0)
         return false;
     const Box *box = &cover->boxes.items[edge / 2 / cover->rank];

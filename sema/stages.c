@@ -470,9 +470,25 @@ static Assignment begin_assignment(Statement *s, Variable *variable, const View 
     return a;
 }
 
-/* Whether the statement gives every element in its ranges a value that does not depend on the former one. */
-static bool covers(const Assignment *a) {
-    return initialises(a) || (!accumulates(a) && a->statement->predicates.count == 0);
+/* What the statement defines of a result without its former value. */
+typedef struct Covered {
+    bool any;
+    View part;
+    const Var **axes;
+    Expr *condition; /* NULL: all of the part */
+} Covered;
+
+/* As long as the statement has its own ranges. */
+static Covered covered_by(const Assignment *a) {
+    if (!a->variable->result || accumulates(a))
+        return (Covered){.any = false};
+    Expr *condition = initialises(a) ? NULL : resolve_conditions(a->statement);
+    return (Covered){true, ranges_view(a), own_axes(a), condition};
+}
+
+static void note_covered(Builder *builder, const Variable *variable, const Covered *covered) {
+    if (variable->cover && covered->any)
+        cover_add(builder, variable->cover, &covered->part, covered->axes, covered->condition);
 }
 
 void define_stages(Statement *s, Variable *variable, Typed value, const View *target) {
@@ -482,13 +498,11 @@ void define_stages(Statement *s, Variable *variable, Typed value, const View *ta
         return;
     }
     Tensor *tensor = make_version(&a);
-    View part = ranges_view(&a); /* as long as the statement has its own ranges */
-    bool everywhere = covers(&a);
+    Covered covered = covered_by(&a);
     if (!(a.full ? define_full(&a, tensor) : define_partial(&a, tensor)))
         return;
     variable_define(s->builder, variable, tensor, a.whole);
-    if (variable->cover && everywhere)
-        cover_add(s->builder, variable->cover, &part);
+    note_covered(s->builder, variable, &covered);
 }
 
 /* --- tuples: each component is an Assignment; all have the same ranges -------------------------------------------- */
@@ -637,12 +651,10 @@ void define_tuple(Statement *s, const Combiner *combiner, Variable *const *varia
         tensors[i] = make_version(&tuple.components[i]);
     if (s->failed)
         return;
-    View part = ranges_view(tuple.components);
-    bool everywhere = covers(tuple.components);
+    Covered covered = covered_by(tuple.components);
     (tuple.components[0].full ? define_whole_tuple : define_partial_tuple)(&tuple, tensors);
     for (int i = 0; i < tuple.count && !s->failed; i++)
         variable_define(s->builder, variables[i], tensors[i], tuple.components[i].whole);
-    for (int i = 0; i < tuple.count && everywhere; i++)
-        if (variables[i]->cover)
-            cover_add(s->builder, variables[i]->cover, &part);
+    for (int i = 0; i < tuple.count; i++)
+        note_covered(s->builder, variables[i], &covered);
 }
