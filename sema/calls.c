@@ -138,6 +138,7 @@ static void bind_sizes(CallFrame *callee, const AstParameter *formal, const View
 static bool lay_over(CallFrame *callee, const AstParameter *formal, const AstExpr *ast, View *view) {
     Arena *arena = callee->builder->arena;
     View seen = {.tensor = view->tensor, .rank = view->rank, .dims = ARENA_ARRAY(arena, Expr *, view->rank)};
+    seen.fixed = fixed_in_header(arena, &formal->dims, view->fixed);
     for (int d = 0; d < view->rank; d++) {
         seen.dims[d] = size_value(callee, formal->dims.items[d]);
         if (!seen.dims[d])
@@ -282,13 +283,16 @@ static const char *call_name(CallFrame *frame, const char *wanted) {
 }
 
 static void take_results(CallFrame *callee, const char *name, View *results) {
+    Arena *arena = callee->builder->arena;
     const AstDef *def = callee->definition->ast;
     for (int i = 0; i < def->results.count; i++) {
         Variable *variable = frame_symbol(callee, def->results.items[i].name.text)->variable;
         Tensor *tensor = variable->versions.items[variable->versions.count - 1];
         results[i] = (View){.tensor = tensor, .rank = tensor->rank, .dims = tensor->dims};
-        tensor->name =
-            def->results.count == 1 ? name : arena_printf(callee->builder->arena, "%s.%s", name, variable->name);
+        results[i].fixed = def->results.items[i].has_dims
+                               ? fixed_in_header(arena, &def->results.items[i].dims, variable->view.fixed)
+                               : variable->view.fixed;
+        tensor->name = def->results.count == 1 ? name : arena_printf(arena, "%s.%s", name, variable->name);
         tensor->lower = NULL;
     }
 }

@@ -67,7 +67,8 @@ typedef struct View {
     const Tensor *tensor;
     int rank;
     Expr **dims;
-    Expr **lower; /* NULL: all 0 */
+    Expr **lower;         /* NULL: all 0 */
+    const int64_t *fixed; /* extents that headers give as numbers (extents.c), 0: not so; NULL: none is */
 } View;
 
 typedef struct Part {
@@ -170,13 +171,6 @@ typedef struct RoundedTensor {
     Loc loc; /* of the quotient */
 } RoundedTensor;
 
-/* The extent of a temporary or result, which it has from a tensor whose extent the header gives as a number. */
-typedef struct FixedExtent {
-    const char *name;
-    int dimension;
-    int64_t size;
-} FixedExtent;
-
 /* What is looked at first to find a requirement again (require.c). */
 typedef struct RequiredNames {
     int requirement;
@@ -198,7 +192,6 @@ typedef struct Builder {
     LIST(struct Binding) bounds;
     LIST(TensorRange) ranges;    /* of integer temporaries: what is known beyond their types (lost.c) */
     LIST(RoundedTensor) rounded; /* those that no statement made floats yet (lost.c) */
-    LIST(FixedExtent) extents;   /* of the unit's own def (extents.c) */
     int calls;                   /* how many were instantiated so far */
     bool names_only;             /* integer parameters have made-up values: no errors about ranges and bounds */
 } Builder;
@@ -372,10 +365,12 @@ void cover_warn(CallFrame *frame, const Variable *variable);
 
 /* --- extents (extents.c): warnings --- */
 
-/* Warns of reads whose extents differ along an index, where the header fixes them. */
+/* Warns of reads whose extents differ along an index, where headers fix them. */
 void warn_extents(Statement *statement);
-/* Notes which extents the first definition of a tensor takes from reads. */
-void note_extents(Statement *statement);
+/* The extents that are numbers in a header, besides those that are known (or NULL). */
+const int64_t *fixed_in_header(Arena *arena, const AstExprs *dims, const int64_t *known);
+/* The extents that the first definition of a tensor takes from reads; NULL: none. */
+const int64_t *fixed_by_reads(const Statement *statement);
 
 /* --- expressions (expression.c) --- */
 

@@ -1,7 +1,7 @@
 /* extents.c - warnings of elements that are not read, as another tensor of the statement ends before them.
  *
- * Only extents that the header gives as numbers count, and those that temporaries and results take from such tensors. A
- * range that the source says is meant. So is a tensor whose last element is read in another way.
+ * Only extents that a header gives as numbers count, and those that temporaries and results, also of calls, take from
+ * such tensors. A range that the source says is meant. So is a tensor whose last element is read in another way.
  */
 #include "sema/check.h"
 
@@ -16,31 +16,14 @@ typedef struct Extent {
     bool written; /* on the left side */
 } Extent;
 
-static int64_t fixed_in_header(const Statement *s, const char *name, int dimension) {
-    const AstParameters *arguments = &s->frame->definition->ast->arguments;
-    for (int i = 0; i < arguments->count; i++) {
-        const AstParameter *argument = &arguments->items[i];
-        if (strcmp(argument->name.text, name) == 0 && dimension < argument->dims.count &&
-            argument->dims.items[dimension]->kind == AST_INTEGER)
-            return argument->dims.items[dimension]->integer;
-    }
-    return 0;
-}
-
-/* The extent of a dimension that is fixed, or 0. */
-static int64_t fixed_extent(const Statement *s, const char *name, int dimension) {
-    for (int i = 0; i < s->builder->extents.count; i++) {
-        const FixedExtent *known = &s->builder->extents.items[i];
-        if (known->dimension == dimension && strcmp(known->name, name) == 0)
-            return known->size;
-    }
-    return fixed_in_header(s, name, dimension);
+static int64_t fixed_extent(const View *view, int dimension) {
+    return view->fixed ? view->fixed[dimension] : 0;
 }
 
 static Extent extent_of_read(const Statement *s, const ReadSite *site, const IndexVariable *index) {
     for (int d = 0; d < site->read->count && !site->has_else && site->guard_count == 0; d++) {
         const Expr *at = site->read->args[d];
-        int64_t size = at->kind == EXPR_VAR && at->var == index->raw ? fixed_extent(s, site->name, d) : 0;
+        int64_t size = at->kind == EXPR_VAR && at->var == index->raw ? fixed_extent(&site->view, d) : 0;
         if (size)
             return (Extent){site->name, size, d, site->ast->loc, false};
     }
@@ -50,9 +33,11 @@ static Extent extent_of_read(const Statement *s, const ReadSite *site, const Ind
 /* What an earlier definition gave to the left side. */
 static Extent extent_of_target(const Statement *s, const IndexVariable *index) {
     const AstTarget *target = &s->ast->targets.items[0];
-    for (int d = 0; d < target->indices.count; d++)
+    const Symbol *symbol = frame_symbol(s->frame, target->name.text);
+    const Variable *variable = symbol ? symbol->variable : NULL;
+    for (int d = 0; variable && variable->view.tensor && d < target->indices.count; d++)
         if (s->indices.items[d] == index && !index->place)
-            return (Extent){target->name.text, fixed_extent(s, target->name.text, d), d, target->loc, true};
+            return (Extent){target->name.text, fixed_extent(&variable->view, d), d, target->loc, true};
     return (Extent){0};
 }
 
@@ -65,8 +50,10 @@ static bool may_reach(const Statement *s, Expr *index, int64_t last) {
            !affine_is_constant(&high, &end) || end >= last;
 }
 
-/* Whether the expression reads the tensor at what is more than an index there. */
+/* Whether the expression reads the tensor at what is more than an index there, or passes it to a def. */
 static bool reads_otherwise(const AstExpr *ast, const Extent *extent) {
+    if (ast->kind == AST_NAME)
+        return strcmp(ast->name.text, extent->name) == 0;
     bool found = ast->kind == AST_APPLY && strcmp(ast->name.text, extent->name) == 0 &&
                  extent->dimension < ast->args.count && ast->args.items[extent->dimension]->kind != AST_NAME;
     for (int i = 0; i < ast->args.count && !found; i++)
@@ -132,13 +119,28 @@ static bool takes_extent(const Statement *s, const IndexVariable *index, int64_t
     return found;
 }
 
-void note_extents(Statement *s) {
-    const AstTarget *target = &s->ast->targets.items[0];
-    for (int d = 0; d < target->indices.count && may_warn_of_values(s); d++) {
+const int64_t *fixed_in_header(Arena *arena, const AstExprs *dims, const int64_t *known) {
+    int64_t *fixed = ARENA_ARRAY(arena, int64_t, dims->count);
+    bool any = known != NULL;
+    for (int d = 0; d < dims->count; d++) {
+        bool number = dims->items[d]->kind == AST_INTEGER;
+        fixed[d] = number ? dims->items[d]->integer : known ? known[d] : 0;
+        any |= number;
+    }
+    return any ? fixed : NULL;
+}
+
+const int64_t *fixed_by_reads(const Statement *s) {
+    int rank = s->ast->targets.items[0].indices.count;
+    int64_t *fixed = NULL;
+    for (int d = 0; d < rank && !s->builder->names_only; d++) {
         const IndexVariable *index = s->indices.items[d];
         int64_t low, size;
-        if (expr_is_int(index->low, &low) && low == 0 && expr_is_int(index->extent, &size) && size > 0 &&
-            takes_extent(s, index, size))
-            list_push(s->builder->arena, &s->builder->extents, ((FixedExtent){target->name.text, d, size}));
+        if (!expr_is_int(index->low, &low) || low != 0 || !expr_is_int(index->extent, &size) || size <= 0 ||
+            !takes_extent(s, index, size))
+            continue;
+        fixed = fixed ? fixed : ARENA_ARRAY(s->builder->arena, int64_t, rank);
+        fixed[d] = size;
     }
+    return fixed;
 }

@@ -467,6 +467,8 @@ static Assignment begin_assignment(Statement *s, Variable *variable, const View 
     a.rank = s->ast->targets.items[0].indices.count;
     a.reductions = s->indices.count - a.rank;
     decide_span(&a, target);
+    if (!variable->view.tensor)
+        a.whole.fixed = fixed_by_reads(s);
     return a;
 }
 

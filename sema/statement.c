@@ -370,8 +370,6 @@ static bool check_assignment(Statement *s, Variable *variable) {
     if (!infer_ranges(s, target ? target : later) || !check_reductions(s) || !check_bounds(s, target))
         return false;
     warn_extents(s);
-    if (!variable->view.tensor)
-        note_extents(s);
     warn_lost_in_conditions(s);
     define_stages(s, variable, value, target);
     return !s->failed;
