@@ -5,61 +5,61 @@
  * What reads windows of it then reads vectors that begin anywhere, and short rows leave lanes empty. Here the dimension
  * of the channels is the last one of such temporaries: t(y, x, c). All that changes is the order of the dimensions of
  * tensors and of the axes of the stages that write them; the terms of each sum keep their order. Arguments, results and
- * constants stay as they are, so stages at the ends of a chain turn what they read or write.
+ * constants stay as they are, so stages at the ends of a chain transpose what they read or write.
  *
  * The channels of a temporary are a dimension before the last that all stages index by an axis of their own alone,
  * where some stage reads a window, or every so many elements, of the last dimension. From there they are followed: to
  * what is computed from it, along the same axis or along the only one that is new, and to what is computed for it
  * element by element. Programs with recurrences are left as they are.
  */
+#include "lang/map.h"
 #include "sema/check.h"
 
 enum { FEW = 8 }; /* channels that fill no vector */
 
-typedef struct Turning {
+typedef struct Transposition {
     Arena *arena;
     const Program *program;
-    int *channels;         /* [tensor]: the dimension; -1: none */
-    bool *stays;           /* [tensor]: becomes, element by element, something that cannot turn */
-    const Tensor **turned; /* [tensor]: what stands for it; itself where it stays */
-} Turning;
+    int *channels;       /* [tensor]: the dimension; -1: none */
+    Map numbers;         /* of tensors: int */
+    bool *may;           /* [tensor]: may be transposed */
+    bool *stays;         /* [tensor]: becomes, element by element, something that cannot be transposed */
+    const Tensor **made; /* [tensor]: what stands for it; itself where it stays */
+} Transposition;
 
-static int number_of(const Turning *turning, const Tensor *tensor) {
-    int number = 0;
-    while (turning->program->tensors[number] != tensor)
-        number++;
-    return number;
+static int number_of(const Transposition *transposition, const Tensor *tensor) {
+    const int *number = address_map_get(&transposition->numbers, tensor);
+    ENSURE(number);
+    return *number;
 }
 
-static int channels_of(const Turning *turning, const Tensor *tensor) {
-    return turning->channels[number_of(turning, tensor)];
+static int channels_of(const Transposition *transposition, const Tensor *tensor) {
+    return transposition->channels[number_of(transposition, tensor)];
 }
 
 /* --- which temporaries --- */
 
-static bool is_required(const Program *program, const Tensor *tensor) {
+static bool is_possible(const Stage *stage) {
+    const Tensor *tensor = stage->components[0].tensor;
+    return tensor->role == ROLE_TEMPORARY && tensor->rank > 2 && stage->component_count == 1 &&
+           stage_first_scatter(stage) == stage->axis_count;
+}
+
+/* Neither what requirements read nor what has versions, which are read or written at the same place, may be
+ * transposed. */
+static void find_possible(Transposition *transposition) {
+    const Program *program = transposition->program;
+    bool *may = transposition->may;
+    for (int s = 0; s < program->stage_count; s++)
+        may[number_of(transposition, program->stages[s]->components[0].tensor)] = is_possible(program->stages[s]);
     for (int r = 0; r < program->requirement_count; r++)
-        if (expr_uses_tensor(program->requirements[r].condition, tensor))
-            return true;
-    return false;
-}
-
-/* Whether a version of it is read or written at the same place. */
-static bool has_versions(const Program *program, const Tensor *tensor) {
-    for (int s = 0; s < program->stage_count; s++) {
-        const Stage *stage = program->stages[s];
-        EACH_INITIAL_READ(read, stage)
-            if (read->tensor == tensor || stage_writes(stage, tensor))
-                return true;
-    }
-    return false;
-}
-
-static bool may_turn(const Program *program, const Tensor *tensor) {
-    const Stage *stage = program_stage_of(program, tensor);
-    return tensor->role == ROLE_TEMPORARY && tensor->rank > 2 && stage && stage->component_count == 1 &&
-           stage_first_scatter(stage) == stage->axis_count && !is_required(program, tensor) &&
-           !has_versions(program, tensor);
+        EACH_READ(read, program->requirements[r].condition)
+            may[number_of(transposition, read->tensor)] = false;
+    for (int s = 0; s < program->stage_count; s++)
+        EACH_INITIAL_READ(read, program->stages[s]) {
+            may[number_of(transposition, read->tensor)] = false;
+            may[number_of(transposition, program->stages[s]->components[0].tensor)] = false;
+        }
 }
 
 /* Whether the read has the stage's axes as its indices, in their order. */
@@ -71,59 +71,91 @@ static bool is_own_element(const Stage *stage, const Expr *read) {
 }
 
 /* What is computed in the loops of a result is better in its order. */
-static void find_staying(Turning *turning) {
-    const Program *program = turning->program;
+static void find_staying(Transposition *transposition) {
+    const Program *program = transposition->program;
     for (int s = program->stage_count - 1; s >= 0; s--) {
         const Tensor *result = program->stages[s]->components[0].tensor;
-        bool stays = turning->stays[number_of(turning, result)] || !may_turn(program, result);
+        bool stays = transposition->stays[number_of(transposition, result)] ||
+                     !transposition->may[number_of(transposition, result)];
         EACH_VALUE_READ(read, program->stages[s])
             if (stays && is_own_element(program->stages[s], read))
-                turning->stays[number_of(turning, read->tensor)] = true;
+                transposition->stays[number_of(transposition, read->tensor)] = true;
     }
 }
 
-/* Notes the dimension. False: it has one, is none of those that may turn, or there is nothing to gain. */
-static bool note_channels(Turning *turning, const Tensor *tensor, int dimension) {
-    int number = number_of(turning, tensor);
+/* Notes the dimension. False: it has one, is none of those that may be transposed, or there is nothing to gain. */
+static bool note_channels(Transposition *transposition, const Tensor *tensor, int dimension) {
+    int number = number_of(transposition, tensor);
     int64_t extent;
     bool few = dimension >= 0 && expr_is_int(tensor->dims[dimension], &extent) && extent < FEW;
-    if (dimension < 0 || dimension >= tensor->rank - 1 || few || turning->channels[number] >= 0 ||
-        !may_turn(turning->program, tensor))
+    if (dimension < 0 || dimension >= tensor->rank - 1 || few || transposition->channels[number] >= 0 ||
+        !transposition->may[number])
         return false;
-    turning->channels[number] = dimension;
+    transposition->channels[number] = dimension;
     return true;
 }
 
-/* The dimension before the last that the read indexes by one axis alone: a reduction if there is one, else the last
- * such, as batches come first; -1: none. */
-static int single_axis(const Expr *read) {
-    int found = -1;
+static bool read_uses(const Expr *read, const Var *axis) {
+    for (int d = 0; d < read->count; d++)
+        if (expr_uses_var(read->args[d], axis))
+            return true;
+    return false;
+}
+
+/* Whether another operand of the stage has its own values along the axis, but the same along the window's dimension, as
+ * weights and biases have for channels. */
+static bool is_weighted(const Stage *stage, const Expr *read, const Var *axis) {
+    EACH_VALUE_READ(other, stage) {
+        bool same_along_window = other->tensor != read->tensor && read_uses(other, axis);
+        for (int a = 0; a < stage->axis_count; a++)
+            if (expr_uses_var(read->args[read->count - 1], stage->axes[a]) && read_uses(other, stage->axes[a]))
+                same_along_window = false;
+        if (same_along_window)
+            return true;
+    }
+    return false;
+}
+
+/* The dimension before the last that the read indexes by one axis alone: a reduction if there is one, else one with
+ * weights, else any; the last such, as batches come first; -1: none. */
+static int single_axis(const Stage *stage, const Expr *read) {
+    int found = -1, found_rank = 0;
     for (int d = 0; d < read->count - 1; d++) {
         const Expr *index = read->args[d];
-        bool alone = index->kind == EXPR_VAR && index->var->kind == VAR_AXIS;
-        if (alone && (found < 0 || index->var->reduction || !read->args[found]->var->reduction))
+        if (index->kind != EXPR_VAR || index->var->kind != VAR_AXIS)
+            continue;
+        int rank = index->var->reduction ? 2 : is_weighted(stage, read, index->var);
+        if (rank >= found_rank) {
             found = d;
+            found_rank = rank;
+        }
     }
     return found;
 }
 
 static bool reads_window(const Expr *read) {
-    const Expr *last = read->args[read->count - 1];
-    return last->kind == EXPR_OP && !expr_reads(last);
+    const Expr *last = read->count ? read->args[read->count - 1] : NULL;
+    return last && last->kind == EXPR_OP && !expr_reads(last);
 }
 
 /* Channels by the windows that are read. A dimension that some stage indexes otherwise is none. */
-static void find_by_windows(Turning *turning, const Tensor *tensor) {
-    int dimension = -1;
-    for (int s = 0; s < turning->program->stage_count; s++)
-        EACH_VALUE_READ(read, turning->program->stages[s])
-            if (read->tensor == tensor && reads_window(read))
-                dimension = single_axis(read);
-    for (int s = 0; s < turning->program->stage_count && dimension >= 0; s++)
-        EACH_VALUE_READ(read, turning->program->stages[s])
-            if (read->tensor == tensor && read->args[dimension]->kind != EXPR_VAR)
-                dimension = -1;
-    note_channels(turning, tensor, dimension);
+static void find_by_windows(Transposition *transposition) {
+    const Program *program = transposition->program;
+    int *dimensions = ARENA_ARRAY(transposition->arena, int, program->tensor_count + 1);
+    for (int t = 0; t < program->tensor_count; t++)
+        dimensions[t] = -1;
+    for (int s = 0; s < program->stage_count; s++)
+        EACH_VALUE_READ(read, program->stages[s])
+            if (reads_window(read))
+                dimensions[number_of(transposition, read->tensor)] = single_axis(program->stages[s], read);
+    for (int s = 0; s < program->stage_count; s++)
+        EACH_VALUE_READ(read, program->stages[s]) {
+            int *dimension = &dimensions[number_of(transposition, read->tensor)];
+            if (*dimension >= 0 && read->args[*dimension]->kind != EXPR_VAR)
+                *dimension = -1;
+        }
+    for (int t = 0; t < program->tensor_count; t++)
+        note_channels(transposition, program->tensors[t], dimensions[t]);
 }
 
 /* --- following them --- */
@@ -133,13 +165,6 @@ static int axis_number(const Stage *stage, const Expr *index) {
         if (index->kind == EXPR_VAR && index->var == stage->axes[a])
             return a;
     return -1;
-}
-
-static bool read_uses(const Expr *read, const Var *axis) {
-    for (int d = 0; d < read->count; d++)
-        if (expr_uses_var(read->args[d], axis))
-            return true;
-    return false;
 }
 
 /* The only axis of the stage that the read does not use; -1: none, or several. */
@@ -154,41 +179,40 @@ static int new_axis(const Stage *stage, const Expr *read) {
 }
 
 /* From what the stage reads to what it writes. */
-static bool follow_to_result(Turning *turning, const Stage *stage, const Expr *read, int channels) {
+static bool follow_to_result(Transposition *transposition, const Stage *stage, const Expr *read, int channels) {
     const Tensor *result = stage->components[0].tensor;
     int axis = axis_number(stage, read->args[channels]);
-    return !turning->stays[number_of(turning, result)] &&
-           note_channels(turning, result, axis >= 0 ? axis : new_axis(stage, read));
+    return !transposition->stays[number_of(transposition, result)] &&
+           note_channels(transposition, result, axis >= 0 ? axis : new_axis(stage, read));
 }
 
 /* From what the stage writes to what it reads element by element. */
-static bool follow_to_operand(Turning *turning, const Stage *stage, const Expr *read, int channels) {
-    return is_own_element(stage, read) && note_channels(turning, read->tensor, channels);
+static bool follow_to_operand(Transposition *transposition, const Stage *stage, const Expr *read, int channels) {
+    return is_own_element(stage, read) && note_channels(transposition, read->tensor, channels);
 }
 
-static bool follow(Turning *turning, const Stage *stage) {
+static bool follow(Transposition *transposition, const Stage *stage) {
     bool found = false;
     EACH_VALUE_READ(read, stage) {
-        int own = channels_of(turning, read->tensor), result = channels_of(turning, stage->components[0].tensor);
+        int own = channels_of(transposition, read->tensor),
+            result = channels_of(transposition, stage->components[0].tensor);
         if (own >= 0)
-            found |= follow_to_result(turning, stage, read, own);
+            found |= follow_to_result(transposition, stage, read, own);
         if (result >= 0)
-            found |= follow_to_operand(turning, stage, read, result);
+            found |= follow_to_operand(transposition, stage, read, result);
     }
     return found;
 }
 
-static void find_channels(Turning *turning) {
-    const Program *program = turning->program;
+static void find_channels(Transposition *transposition) {
+    const Program *program = transposition->program;
     for (int t = 0; t < program->tensor_count; t++)
-        turning->channels[t] = -1;
-    for (int t = 0; t < program->tensor_count; t++)
-        if (may_turn(program, program->tensors[t]))
-            find_by_windows(turning, program->tensors[t]);
+        transposition->channels[t] = -1;
+    find_by_windows(transposition);
     for (bool found = true; found;) {
         found = false;
         for (int s = 0; s < program->stage_count; s++)
-            found |= follow(turning, program->stages[s]);
+            found |= follow(transposition, program->stages[s]);
     }
 }
 
@@ -199,8 +223,8 @@ static int source_dimension(int rank, int channels, int d) {
     return d == rank - 1 ? channels : d < channels ? d : d + 1;
 }
 
-static const Tensor *turn_tensor(Turning *turning, const Tensor *tensor, int channels) {
-    Arena *arena = turning->arena;
+static const Tensor *transpose_tensor(Transposition *transposition, const Tensor *tensor, int channels) {
+    Arena *arena = transposition->arena;
     Tensor *copy = ARENA_NEW(arena, Tensor);
     *copy = *tensor;
     copy->dims = ARENA_ARRAY(arena, Expr *, tensor->rank);
@@ -217,68 +241,80 @@ static const Tensor *turn_tensor(Turning *turning, const Tensor *tensor, int cha
     return copy;
 }
 
-static Expr *turn_read(Arena *arena, Expr *e, void *context) {
-    const Turning *turning = context;
-    int number = e->kind == EXPR_READ ? number_of(turning, e->tensor) : 0;
-    if (e->kind != EXPR_READ || turning->channels[number] < 0)
+static Expr *transpose_read(Arena *arena, Expr *e, void *context) {
+    const Transposition *transposition = context;
+    int number = e->kind == EXPR_READ ? number_of(transposition, e->tensor) : 0;
+    if (e->kind != EXPR_READ || transposition->channels[number] < 0)
         return e;
     Expr *copy = expr_copy(arena, e);
-    copy->tensor = turning->turned[number];
+    copy->tensor = transposition->made[number];
     for (int d = 0; d < e->count; d++)
-        copy->args[d] = e->args[source_dimension(e->count, turning->channels[number], d)];
+        copy->args[d] = e->args[source_dimension(e->count, transposition->channels[number], d)];
     return copy;
 }
 
-static const Stage *turn_stage(Turning *turning, const Stage *stage) {
-    Stage *copy = stage_rewrite_exprs(turning->arena, stage, turn_read, turning);
-    int number = number_of(turning, stage->components[0].tensor), channels = turning->channels[number];
+static const Stage *transpose_stage(Transposition *transposition, const Stage *stage) {
+    Stage *copy = stage_rewrite_exprs(transposition->arena, stage, transpose_read, transposition);
+    int number = number_of(transposition, stage->components[0].tensor), channels = transposition->channels[number];
     if (channels < 0)
         return copy;
-    copy->components[0].tensor = turning->turned[number];
-    copy->axes = ARENA_ARRAY(turning->arena, const Var *, stage->axis_count);
+    copy->components[0].tensor = transposition->made[number];
+    copy->axes = ARENA_ARRAY(transposition->arena, const Var *, stage->axis_count);
     for (int a = 0; a < stage->axis_count; a++)
         copy->axes[a] = stage->axes[source_dimension(stage->axis_count, channels, a)];
     return copy;
 }
 
-static Program *turned_program(Turning *turning) {
-    const Program *from = turning->program;
-    Program *program = ARENA_NEW(turning->arena, Program);
+static Program *make_program(Transposition *transposition) {
+    const Program *from = transposition->program;
+    Program *program = ARENA_NEW(transposition->arena, Program);
     *program = *from;
-    program->tensors = turning->turned;
-    program->stages = ARENA_ARRAY(turning->arena, const Stage *, from->stage_count);
+    program->tensors = transposition->made;
+    program->stages = ARENA_ARRAY(transposition->arena, const Stage *, from->stage_count);
     for (int s = 0; s < from->stage_count; s++)
-        program->stages[s] = turn_stage(turning, from->stages[s]);
+        program->stages[s] = transpose_stage(transposition, from->stages[s]);
     return program;
 }
 
 /* Returns how many. */
-static int turn_tensors(Turning *turning) {
+static int transpose_tensors(Transposition *transposition) {
     int count = 0;
-    for (int t = 0; t < turning->program->tensor_count; t++) {
-        const Tensor *tensor = turning->program->tensors[t];
-        int channels = turning->channels[t];
-        turning->turned[t] = channels >= 0 ? turn_tensor(turning, tensor, channels) : tensor;
+    for (int t = 0; t < transposition->program->tensor_count; t++) {
+        const Tensor *tensor = transposition->program->tensors[t];
+        int channels = transposition->channels[t];
+        transposition->made[t] = channels >= 0 ? transpose_tensor(transposition, tensor, channels) : tensor;
         count += channels >= 0;
     }
     return count;
 }
 
-/* The program with all that may turn; or, with ends, without what becomes a result element by element. NULL: nothing
- * turns. *count: how much does. */
-static Program *program_with_turned(Arena *arena, const Program *program, bool ends, int *count) {
-    Turning turning = {.arena = arena, .program = program};
-    turning.channels = ARENA_ARRAY(arena, int, program->tensor_count + 1);
-    turning.stays = ARENA_ARRAY(arena, bool, program->tensor_count + 1);
-    turning.turned = ARENA_ARRAY(arena, const Tensor *, program->tensor_count + 1);
-    if (!ends)
-        find_staying(&turning);
-    find_channels(&turning);
-    *count = turn_tensors(&turning);
-    return *count ? turned_program(&turning) : NULL;
+static Transposition new_transposition(Arena *arena, const Program *program) {
+    Transposition transposition = {.arena = arena, .program = program};
+    int *numbers = ARENA_ARRAY(arena, int, program->tensor_count + 1);
+    for (int t = 0; t < program->tensor_count; t++) {
+        numbers[t] = t;
+        address_map_set(arena, &transposition.numbers, program->tensors[t], &numbers[t]);
+    }
+    transposition.channels = ARENA_ARRAY(arena, int, program->tensor_count + 1);
+    transposition.may = ARENA_ARRAY(arena, bool, program->tensor_count + 1);
+    transposition.stays = ARENA_ARRAY(arena, bool, program->tensor_count + 1);
+    transposition.made = ARENA_ARRAY(arena, const Tensor *, program->tensor_count + 1);
+    return transposition;
 }
 
-static void add_turned(Arena *arena, Unit *unit, Program *program, const char *name) {
+/* The program with all transposed that may be; or, without ends, without what becomes a result element by element.
+ * NULL: there is none. *count: how many are. */
+static Program *program_transposed(Arena *arena, const Program *program, bool ends, int *count) {
+    Transposition transposition = new_transposition(arena, program);
+    find_possible(&transposition);
+    if (!ends)
+        find_staying(&transposition);
+    find_channels(&transposition);
+    *count = transpose_tensors(&transposition);
+    return *count ? make_program(&transposition) : NULL;
+}
+
+static void add_transposed(Arena *arena, Unit *unit, Program *program, const char *name) {
     add_automatic(arena, unit, program, name);
     program->algorithms->only_lies = true;
 }
@@ -286,10 +322,10 @@ static void add_turned(Arena *arena, Unit *unit, Program *program, const char *n
 void add_channels_last(Arena *arena, Unit *unit) {
     int all = 0, inner = 0;
     bool possible = !unit->program->scan_count;
-    Program *last = possible ? program_with_turned(arena, unit->program, true, &all) : NULL;
-    Program *inside = last ? program_with_turned(arena, unit->program, false, &inner) : NULL;
+    Program *last = possible ? program_transposed(arena, unit->program, true, &all) : NULL;
+    Program *inside = last ? program_transposed(arena, unit->program, false, &inner) : NULL;
     if (last)
-        add_turned(arena, unit, last, "channels_last");
+        add_transposed(arena, unit, last, "channels_last");
     if (inside && inner < all)
-        add_turned(arena, unit, inside, "channels_inside");
+        add_transposed(arena, unit, inside, "channels_inside");
 }

@@ -44,6 +44,18 @@ block='def f(float(N, C, H, W) x, float(E, C) a, float(E, 3, 3) k, float(C, E) w
 is_right "$block" "N=2, C=11, E=24, H=13, W=18" channels_last
 is_right "$block" "N=2, C=11, E=24, H=13, W=18" channels_inside
 
+# With no reduction among the dimensions before the window, the one that has weights is the channels.
+cat >"$work/f.tensor" <<'END'
+def f(float(C, H, W) x, float(C, 3) k) -> (z) {
+    t(c, y, q) = x(c, y, q) * 2
+    z(c, y, q) +=! t(c, y, q + r) * k(c, r)
+}
+export f(C=64, H=20, W=22)
+schedule f on x86 { algorithm(channels_last) }
+END
+like "$("$TENSORC" -O0 --target=x86-64-v4 --explain-schedule -c "$work/f.tensor" -o "$work/f.o")" 't\(y, q, c\) =' \
+    "a window of one dimension, for each channel alone"
+
 # left DEF SIZES WHAT: the algorithm is not there to be asked for.
 left() {
     printf '%s\nexport f(%s)\nschedule f on x86 { algorithm(channels_last) }\n' "$1" "$2" >"$work/f.tensor"
