@@ -207,13 +207,11 @@ static bool run_sized(Compilation *c, Kernel *kernel, const Target *target, int6
 /* The sizes in a row of `tune`. False if the row leaves one open. */
 static bool sizes_of_row(const Program *program, const struct TuneSizes *row, int64_t *sizes) {
     int found = 0;
-    for (int i = 0; i < program->size_count; i++)
-        for (int b = 0; b < row->count; b++)
-            if (!strcmp(row->bindings[b].name, program->sizes[i]->name)) {
-                sizes[i] = row->bindings[b].value;
-                found++;
-                break;
-            }
+    for (int i = 0; i < program->size_count; i++) {
+        const struct Binding *binding = find_binding(row->bindings, row->count, program->sizes[i]->name);
+        sizes[i] = binding ? binding->value : sizes[i];
+        found += binding != NULL;
+    }
     return found == program->size_count && !row->automatic && !row->at_most;
 }
 

@@ -138,21 +138,26 @@ static const Var *limited_size(Arena *arena, const Var *size, int64_t most) {
     return limited;
 }
 
+const struct Binding *find_binding(const struct Binding *bindings, int count, const char *name) {
+    for (int i = 0; i < count; i++)
+        if (strcmp(bindings[i].name, name) == 0)
+            return &bindings[i];
+    return NULL;
+}
+
 static void take_sizes(Binder *b, const struct Binding *bindings, int count) {
     const Var **left = ARENA_ARRAY(b->arena, const Var *, b->from->size_count);
     int left_count = 0;
     for (int i = 0; i < b->from->size_count; i++) {
         const Var *size = b->from->sizes[i];
-        int found = count - 1;
-        while (found >= 0 && strcmp(bindings[found].name, size->name) != 0)
-            found--;
-        bool stays = found < 0 || b->limits;
+        const struct Binding *found = find_binding(bindings, count, size->name);
+        bool stays = !found || b->limits;
         if (stays)
-            left[left_count++] = found < 0 ? size : limited_size(b->arena, size, bindings[found].value);
-        if (found >= 0)
+            left[left_count++] = found ? limited_size(b->arena, size, found->value) : size;
+        if (found)
             list_push(b->arena, &b->sizes,
                       ((Substitution){size, stays ? expr_var(b->arena, left[left_count - 1])
-                                                  : expr_int(b->arena, bindings[found].value)}));
+                                                  : expr_int(b->arena, found->value)}));
     }
     b->to->sizes = left;
     b->to->size_count = left_count;

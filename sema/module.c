@@ -339,17 +339,21 @@ static bool is_overridden(const Checker *checker, const Bound *bound) {
     return false;
 }
 
-/* Whether the unit has a row of the same sizes: rows that differ in what -D fixes are one. */
-static bool has_row(const Unit *unit, const struct TuneSizes *row) {
-    bool found = false;
-    for (int i = 0; i < unit->tune_count && !found; i++) {
-        const struct TuneSizes *other = &unit->tunes[i];
-        found = other->count == row->count;
-        for (int b = 0; b < row->count && found; b++)
-            found = strcmp(row->bindings[b].name, other->bindings[b].name) == 0 &&
-                    row->bindings[b].value == other->bindings[b].value;
+static bool same_bindings(const struct TuneSizes *a, const struct TuneSizes *b) {
+    bool same = a->count == b->count;
+    for (int i = 0; i < a->count && same; i++) {
+        const struct Binding *other = find_binding(b->bindings, b->count, a->bindings[i].name);
+        same = other && other->value == a->bindings[i].value;
     }
-    return found;
+    return same;
+}
+
+/* Whether the unit has a row of the same sizes, in whatever order: rows that differ in what -D fixes are one. */
+static bool has_row(const Unit *unit, const struct TuneSizes *row) {
+    for (int i = 0; i < unit->tune_count; i++)
+        if (same_bindings(row, &unit->tunes[i]))
+            return true;
+    return false;
 }
 
 /* export ... tune (M=1024, N=64), ...: run-time sizes with values to tune for. */

@@ -54,6 +54,8 @@ typedef struct Module {
 /* Reads imports, checks every def (unused ones too, with symbolic sizes) and makes a Program of each unit. Always
  * returns. The module is valid only if diagnostics has no error. */
 Module *sema_check(Arena *arena, Sources *sources, AstFile *main_file, SemaOptions *options, Diagnostics *diagnostics);
+/* The binding of a name; NULL: there is none. */
+const struct Binding *find_binding(const struct Binding *bindings, int count, const char *name);
 /* The program with some run-time sizes bound to values: a specialisation. NULL, with the reason in *why, if a
  * requirement fails for these values. */
 Program *program_bind(Arena *arena, const Program *program, const struct Binding *bindings, int count,

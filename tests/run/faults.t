@@ -63,6 +63,9 @@ for rows in rows none; do
     "$TENSORC" -DM=7 -DK=2 -DN=1 --target=x86-64-v3 -S -o - $rows.tensor >$rows.s
 done
 same none.s rows.s "and nothing in the code"
+{ cat good.tensor; echo 'export matmul tune (M=2, K=3, N=4), (N=4, M=2, K=3), (K=2, M=3, N=4)'; } >orders.tensor
+runs "rows with their sizes in another order" "$TENSORC" -run orders.tensor
+is "$(grep -c . "$work/out")" 2 "are the same rows"
 for word in -h help; do
     runs "$word" "$TENSORC" $word
     like "$(cat "$work/out")" '^usage: tensorc' "prints what --help does"
