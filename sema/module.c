@@ -261,6 +261,13 @@ static bool check_symbol(Checker *checker, AstName symbol) {
     return true;
 }
 
+static bool check_argument_count(Checker *checker, const Program *program, Loc loc) {
+    int count = program->size_count + program->argument_count;
+    if (count > UNIT_ARGUMENT_LIMIT)
+        diag(checker->diagnostics, DIAG_too_many_arguments, loc, program->symbol, count, UNIT_ARGUMENT_LIMIT);
+    return count <= UNIT_ARGUMENT_LIMIT;
+}
+
 static bool binding_value(CallFrame *frame, const AstBinding *binding, int64_t *value) {
     if (binding->value)
         return constant_value(frame, binding->value, value);
@@ -397,7 +404,8 @@ static void make_export(Checker *checker, const AstExport *export) {
         return;
     Algorithms algorithms = {0};
     Unit unit = {.program = build_program(checker, definition, &bounds, true, &symbol, &algorithms)};
-    if (!check_used(checker, definition, &bounds) || !unit.program)
+    if (!check_used(checker, definition, &bounds) || !unit.program ||
+        !check_argument_count(checker, unit.program, symbol.loc))
         return;
     attach_schedules(checker, &unit, definition);
     Definition *called = recognise_calls(checker, definition, &bounds, true, unit.program, &algorithms);
@@ -425,6 +433,8 @@ static void make_unit_of_def(Checker *checker, Definition *definition) {
         diag_hint(checker->diagnostics, "give its parameters defaults, export it with values, or use -D");
         return;
     }
+    if (!check_argument_count(checker, unit.program, definition->ast->name.loc))
+        return;
     attach_schedules(checker, &unit, definition);
     Definition *called = recognise_calls(checker, definition, &(Bounds){0}, true, unit.program, &algorithms);
     add_alternatives(checker, called, &(Bounds){0}, true, &unit, &algorithms);

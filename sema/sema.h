@@ -26,6 +26,9 @@ typedef struct SemaOptions {
     double allowed_error; /* -ffp-error: the largest error of algorithms that may be used */
 } SemaOptions;
 
+/* Of a unit, sizes included: code generators take time quadratic in them. */
+enum { UNIT_ARGUMENT_LIMIT = 4096 };
+
 /* A function to make: an export, or, if the file has none, a def of the main file. */
 typedef struct Unit {
     Program *program;

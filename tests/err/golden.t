@@ -26,6 +26,17 @@ for file in ../sched/*.tensor; do
     "$TENSORC" -fsyntax-only --target=x86-64-v4 -fdiagnostics-format=json "$file" >/dev/null 2>>"$work/json" </dev/null
 done
 
+# What takes a long file.
+{
+    echo 'def f('
+    awk 'BEGIN { for (i = 0; i < 4096; i++) print "float(3) x" i "," }'
+    echo 'float(3) y) -> (z) { z(i) = y(i) }'
+} >"$work/arguments.tensor"
+exits 1 "more arguments than a function may have" \
+    "$TENSORC" -fsyntax-only -fdiagnostics-format=json "$work/arguments.tensor"
+cat "$work/err" >>"$work/json"
+like "$(cat "$work/err")" "'f' has 4098 arguments, sizes included: a function has at most 4096" "with the limit"
+
 sed -n 's/^DIAGNOSTIC(\([a-z0-9_]*\),.*/\1/p' "$srcdir/lang/diagnostics.def" | sort -u >"$work/rows"
 sed -n 's/.*"id": "\([a-z0-9_]*\)".*/\1/p' "$work/json" | sort -u >"$work/shown"
 is "$(comm -23 "$work/rows" "$work/shown" | tr '\n' ' ')" "" "every diagnostic has a golden"

@@ -261,10 +261,15 @@ fault 1 "the range of 'i' is a sum of more than 64 terms" "a product whose terms
 awk 'BEGIN { e = "N"; for (i = 1; i <= 100; i++) e = "min(M + " i ", max(" e ", M * " i "))"
     print "def f(float(N) a, float(M) c) -> (b) { b(i) = a(i) where i in 0:" e " }" }' >long.tensor
 awk 'BEGIN { printf "def f(float(N) x"; for (i = 1; i < 400000; i++) printf ", float(N) x%d", i
-    print ") -> (y) { y(i) = x(i) }" }' >many.tensor
+    print ") -> (y) { y(i) = x(i) }"; print "def g(float(N) x) -> (y) { y(i) = x(i) }"; print "export g" }' >many.tensor
 # shellcheck disable=SC2016 # of the other shell
 runs "four hundred thousand arguments, in processor time" \
     sh -c 'ulimit -t 60 && exec "$0" -fsyntax-only many.tensor' "$TENSORC"
+sed 's/^export g/export f/' many.tensor >exported.tensor
+# shellcheck disable=SC2016 # of the other shell
+exits 1 "a function of them is refused as soon" \
+    sh -c 'ulimit -t 60 && exec "$0" -c -O1 exported.tensor -o ../empty/k.o' "$TENSORC"
+like "$(cat "$work/err")" "'f' has 400002 arguments, sizes included: a function has at most 4096" "with the limit"
 runs "a hundred minima inside one another" timeout 60 "$TENSORC" -fsyntax-only long.tensor
 
 # Many errors: twenty are shown.
