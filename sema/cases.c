@@ -51,17 +51,13 @@ static bool number_of(const Expr *e, double *number) {
 
 /* --- subjects ----------------------------------------------------------------------------------------------------- */
 
-static bool is_zero(const Affine *p) {
-    return p->count == 0 && p->constant == 0;
-}
-
 /* 1: the same, -1: its opposite, 0: another. */
 static int compare_subjects(Arena *arena, const Subject *a, const Subject *b) {
     Affine rest;
     if (a->is_index != b->is_index)
         return 0;
     for (int sign = 1; a->is_index && sign >= -1; sign -= 2)
-        if (affine_sum(arena, &a->difference, 1, &b->difference, -sign, &rest) && is_zero(&rest))
+        if (affine_sum(arena, &a->difference, 1, &b->difference, -sign, &rest) && affine_is_zero(&rest))
             return sign;
     if (a->is_index || !a->right != !b->right)
         return 0;

@@ -58,10 +58,6 @@ static Expr *least_condition(Arena *arena, Expr *e) {
     return compare_sides(arena, equation ? OP_EQ : OP_LE, equation ? &opposite : &least);
 }
 
-static bool is_zero(const Affine *p) {
-    return p->count == 0 && p->constant == 0;
-}
-
 /* Whether two comparisons hold for the same integers, whatever the order of their terms. */
 static bool same_comparison(Arena *arena, const Expr *a, const Expr *b) {
     Affine p, q, difference;
@@ -72,8 +68,8 @@ static bool same_comparison(Arena *arena, const Expr *a, const Expr *b) {
         p = affine_least(arena, &p);
         q = affine_least(arena, &q);
     }
-    return (affine_sum(arena, &p, 1, &q, -1, &difference) && is_zero(&difference)) ||
-           (equations && affine_sum(arena, &p, 1, &q, 1, &difference) && is_zero(&difference));
+    return (affine_sum(arena, &p, 1, &q, -1, &difference) && affine_is_zero(&difference)) ||
+           (equations && affine_sum(arena, &p, 1, &q, 1, &difference) && affine_is_zero(&difference));
 }
 
 static bool same_condition(Arena *arena, const Expr *a, const Expr *b) {

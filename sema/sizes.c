@@ -255,6 +255,10 @@ bool affine_is_constant(const Affine *affine, int64_t *value) {
     return affine->count == 0;
 }
 
+bool affine_is_zero(const Affine *affine) {
+    return affine->count == 0 && affine->constant == 0;
+}
+
 static int64_t divisor_of(Arena *arena, const Affine *affine) {
     Sum sum;
     sum_init(&sum, arena);
