@@ -120,7 +120,8 @@ typedef struct Code {
     LIST(AddedConstant) added;
     Map constants_by_tensor; /* Tensor -> LLVMValueRef */
     Map checked;             /* Stmt of a check already emitted at the entry */
-    int parallel_count;      /* loops outlined so far, for names */
+    int outlined_count;      /* loops that are functions so far, for names */
+    bool has_twin;           /* the kernel is one of two that differ in packed arguments */
     Map instrs;              /* Instr -> its function */
     bool inlines;            /* some functions that the source gave are to be inlined */
     int lanes_chosen;        /* of the kernel so far, in rows under masks that no instruction has */
@@ -309,6 +310,19 @@ void emit_statement(Code *code, const Stmt *stmt);
 void emit_statements(Code *code, Stmt *const *statements, int count);
 void emit_early_checks(Code *code, const Stmt *body); /* checks of sizes, before anything is allocated */
 void emit_parallel_loop(Code *code, const Stmt *stmt);
+/* Whether a serial nest becomes a function that the kernel's twin may call too. */
+bool is_nest_apart(Code *code, const Stmt *stmt);
+void emit_nest_apart(Code *code, const Stmt *stmt);
+
+/* --- launch.c --- */
+
+/* Closures of parallel loops begin with these fields. */
+enum { CLOSURE_EXTENT, CLOSURE_STATUS, CLOSURE_RANGE, CLOSURE_VALUES };
+LLVMTypeRef closure_head_type(Code *code);
+/* void (closure): calls the range (closure, begin, end) for all of the extent, in threads where that is more than 1. */
+LLVMValueRef launch_function(Code *code);
+/* Where part p of n begins; the first extent % n parts have one value more. */
+LLVMValueRef part_begin(Code *code, LLVMValueRef extent, LLVMValueRef part, LLVMValueRef parts);
 
 /* --- debug information --- */
 

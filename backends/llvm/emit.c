@@ -183,11 +183,32 @@ static int instruction_count(LLVMValueRef function) {
     return count;
 }
 
-static bool may_hoist(LLVMModuleRef module) {
+/* Which passes leave alone: LLVM wants both together. */
+static const char *const left_alone[] = {"optnone", "noinline"};
+
+static void leave_alone(Emission *emission, LLVMValueRef function, bool alone) {
+    const unsigned at = (unsigned)LLVMAttributeFunctionIndex;
+    for (size_t i = 0; i < sizeof left_alone / sizeof *left_alone; i++) {
+        unsigned kind = LLVMGetEnumAttributeKindForName(left_alone[i], strlen(left_alone[i]));
+        if (alone)
+            add_attribute(&emission->code, function, at, left_alone[i]);
+        else
+            LLVMRemoveEnumAttributeAtIndex(function, at, kind);
+    }
+}
+
+static bool hoist(Emission *emission) {
+    LLVMModuleRef module = emission->code.module;
+    LIST(LLVMValueRef) long_ones = {0};
     for (LLVMValueRef function = LLVMGetFirstFunction(module); function; function = LLVMGetNextFunction(function))
         if (instruction_count(function) > HOISTING_LIMIT)
-            return false;
-    return true;
+            list_push(emission->code.arena, &long_ones, function);
+    for (int i = 0; i < long_ones.count; i++)
+        leave_alone(emission, long_ones.items[i], true);
+    bool run = run_passes(emission, hoisting_pipeline);
+    for (int i = 0; i < long_ones.count; i++)
+        leave_alone(emission, long_ones.items[i], false);
+    return run;
 }
 
 static bool share(Emission *emission) {
@@ -196,8 +217,7 @@ static bool share(Emission *emission) {
 
 static bool optimize(Emission *emission) {
     return (!emission->code.inlines || run_passes(emission, inline_pipeline)) && share(emission) &&
-           run_passes(emission, folding_pipeline) && share(emission) &&
-           (!may_hoist(emission->code.module) || run_passes(emission, hoisting_pipeline));
+           run_passes(emission, folding_pipeline) && share(emission) && hoist(emission);
 }
 
 static void verify(Emission *emission) {

@@ -356,7 +356,7 @@ static LLVMValueRef emit_body(Code *code, const Kernel *kernel, const LLVMValueR
     code->kernel = kernel;
     code->lanes_chosen = code->lanes_converted = 0;
     code->placements = code->slices = code->checked = (Map){0};
-    code->parallel_count = 0;
+    code->outlined_count = 0;
     LLVMValueRef function = declare_function(code, program);
     forget_values(code);
     frame_open(code, function);
@@ -414,20 +414,23 @@ static void emit_size(Code *code, const Kernel *kernel, const Packing *packing) 
 }
 
 static void emit_packing(Code *code, const Kernel *kernel) {
+    if (kernel->packed)
+        emit_body(code, kernel->packed, NULL);
+    code->has_twin = false;
     for (int i = 0; i < kernel->packing_count; i++) {
         emit_body(code, kernel->packings[i].kernel, NULL);
         emit_size(code, kernel->packings[i].kernel, &kernel->packings[i]);
     }
-    if (kernel->packed)
-        emit_body(code, kernel->packed, NULL);
 }
 
 void emit_function(Code *code, const Kernel *kernel) {
     LLVMValueRef *variants = ARENA_ARRAY(code->arena, LLVMValueRef, kernel->variant_count + 1);
+    code->has_twin = false;
     for (int i = 0; i < kernel->variant_count; i++) {
         variants[i] = emit_body(code, kernel->variants[i].kernel, NULL);
         LLVMSetLinkage(variants[i], LLVMInternalLinkage);
     }
+    code->has_twin = kernel->packed != NULL;
     LLVMValueRef function = emit_body(code, kernel, variants);
     emit_packing(code, kernel);
     if (code->options->candidate)

@@ -1,11 +1,13 @@
 /* parallel.c - parallel loops: the body becomes a function of its own; its values are passed in a closure.
  *
  *   SYMBOL.loop.N(begin, end, values...)    runs a part of the loop; its pointers do not alias, as in the caller
- *   SYMBOL.range.N(closure, begin, end)     unpacks the closure: what a replacement of the threads calls
- *   SYMBOL.team.N(closure)                  what OpenMP's runtime calls in each thread: this thread's contiguous part
+ *   SYMBOL.range.N(closure, begin, end)     unpacks the closure: what threads call
  *
  * A loop whose body has temporaries in memory runs over as many parts as there are slices of these; others run over the
- * values of the loop. Parallel loops inside run serially. A candidate calls tensorc_parallel in place of OpenMP.
+ * values of the loop. Parallel loops inside run serially. launch.c calls the threads.
+ *
+ * A serial nest of a function that has a twin for packed arguments is such a SYMBOL.loop.N too, which is called: what
+ * both have in common is then one function (mergefunc), and is optimized and emitted once.
  */
 #include "backends/llvm/code.h"
 #include "lang/diag.h"
@@ -24,11 +26,10 @@ typedef struct Outline {
     Map inner;                 /* variables and buffers of this loop: an earlier loop may have shared them */
     bool checks;               /* the body may return a status */
     LIST(LLVMValueRef) values; /* all that is passed, in the caller */
-    LLVMTypeRef closure_type;  /* { extent, status, values... } */
-    LLVMValueRef loop, range, team;
+    LLVMTypeRef closure_type;  /* { extent, status, range, values... } */
+    LLVMValueRef loop, range;
 } Outline;
 
-enum { CLOSURE_EXTENT, CLOSURE_STATUS, CLOSURE_VALUES };
 enum { LOOP_BEGIN, LOOP_END, LOOP_VALUES };
 
 /* --- what the body needs --- */
@@ -114,8 +115,7 @@ static void make_closure_type(Outline *outline) {
     Code *code = outline->code;
     int count = outline->values.count;
     LLVMTypeRef *types = ARENA_ARRAY(code->arena, LLVMTypeRef, count + CLOSURE_VALUES);
-    types[CLOSURE_EXTENT] = code->i64;
-    types[CLOSURE_STATUS] = code->i32;
+    LLVMGetStructElementTypes(closure_head_type(code), types);
     for (int i = 0; i < count; i++)
         types[CLOSURE_VALUES + i] = LLVMTypeOf(outline->values.items[i]);
     outline->closure_type = LLVMStructTypeInContext(code->context, types, (unsigned)(count + CLOSURE_VALUES), false);
@@ -126,7 +126,7 @@ static void make_closure_type(Outline *outline) {
 static LLVMValueRef inner_function(Outline *outline, const char *part, LLVMTypeRef result, LLVMTypeRef *types,
                                    int count) {
     Code *code = outline->code;
-    const char *name = arena_printf(code->arena, "%s.%s.%d", code->kernel->program->symbol, part, code->parallel_count);
+    const char *name = arena_printf(code->arena, "%s.%s.%d", code->kernel->program->symbol, part, code->outlined_count);
     LLVMTypeRef type = LLVMFunctionType(result, types, (unsigned)count, false);
     LLVMValueRef function = LLVMAddFunction(code->module, name, type);
     LLVMSetLinkage(function, LLVMInternalLinkage);
@@ -182,14 +182,6 @@ static void emit_values_loop(Outline *outline, LLVMValueRef begin, LLVMValueRef 
 /* The extent, at least 0: that of a piece that ends before it begins is negative. */
 static LLVMValueRef loop_extent(Code *code, const Stmt *stmt) {
     return binary_intrinsic(code, "llvm.smax", emit_value(code, stmt->extent), index_constant(code, 0));
-}
-
-/* Where part p of n begins; the first extent % n parts have one value more. */
-static LLVMValueRef part_begin(Code *code, LLVMValueRef extent, LLVMValueRef part, LLVMValueRef parts) {
-    LLVMBuilderRef b = code->builder;
-    LLVMValueRef share = LLVMBuildUDiv(b, extent, parts, ""), rest = LLVMBuildURem(b, extent, parts, "");
-    LLVMValueRef more = binary_intrinsic(code, "llvm.umin", part, rest);
-    return LLVMBuildAdd(b, LLVMBuildMul(b, part, share, ""), more, "");
 }
 
 /* begin and end count slices. Each slice's values are one part of the loop. */
@@ -268,25 +260,6 @@ static void emit_range_function(Outline *outline) {
     frame_close(code);
 }
 
-static LLVMValueRef omp_number(Code *code, const char *name) {
-    LLVMValueRef number = emit_call(code, external_function(code, name, code->i32, NULL, 0), NULL, 0);
-    return LLVMBuildSExt(code->builder, number, code->i64, "");
-}
-
-static void emit_team_function(Outline *outline) {
-    Code *code = outline->code;
-    outline->team = inner_function(outline, "team", code->nothing, &code->pointer, 1);
-    open_inner(outline, outline->team);
-    LLVMValueRef closure = LLVMGetParam(outline->team, 0);
-    LLVMValueRef threads = omp_number(code, "omp_get_num_threads"), thread = omp_number(code, "omp_get_thread_num");
-    LLVMValueRef extent = LLVMBuildLoad2(code->builder, code->i64, closure_field(outline, closure, CLOSURE_EXTENT), "");
-    LLVMValueRef next = LLVMBuildNSWAdd(code->builder, thread, index_constant(code, 1), "");
-    LLVMValueRef begin = part_begin(code, extent, thread, threads), end = part_begin(code, extent, next, threads);
-    emit_call(code, outline->range, (LLVMValueRef[]){closure, begin, end}, 3);
-    LLVMBuildRetVoid(code->builder);
-    frame_close(code);
-}
-
 /* --- the call --- */
 
 static LLVMValueRef fill_closure(Outline *outline, LLVMValueRef extent) {
@@ -294,72 +267,15 @@ static LLVMValueRef fill_closure(Outline *outline, LLVMValueRef extent) {
     LLVMValueRef closure = entry_alloca(code, outline->closure_type, 16, "closure");
     LLVMBuildStore(code->builder, extent, closure_field(outline, closure, CLOSURE_EXTENT));
     LLVMBuildStore(code->builder, constant_int(code->i32, STATUS_OK), closure_field(outline, closure, CLOSURE_STATUS));
+    LLVMBuildStore(code->builder, outline->range, closure_field(outline, closure, CLOSURE_RANGE));
     for (int i = 0; i < outline->values.count; i++)
         LLVMBuildStore(code->builder, outline->values.items[i], closure_field(outline, closure, CLOSURE_VALUES + i));
     return closure;
 }
 
-static LLVMTypeRef hook_type(Code *code) {
-    return LLVMFunctionType(code->nothing, (LLVMTypeRef[]){code->pointer, code->pointer, code->i64}, 3, false);
-}
-
-/* The hook's variable is a weak reference: its address is null if nobody defines it. */
-static LLVMValueRef hook_variable(Code *code) {
-    LLVMValueRef hook = LLVMGetNamedGlobal(code->module, "tensorc_parallel_hook");
-    if (!hook) {
-        hook = LLVMAddGlobal(code->module, code->pointer, "tensorc_parallel_hook");
-        LLVMSetLinkage(hook, LLVMExternalWeakLinkage);
-    }
-    return hook;
-}
-
-static void call_openmp(Outline *outline, LLVMValueRef closure) {
-    Code *code = outline->code;
-    LLVMTypeRef types[] = {code->pointer, code->pointer, code->i32, code->i32};
-    LLVMValueRef function = external_function(code, "GOMP_parallel", code->nothing, types, 4);
-    LLVMValueRef threads = constant_int(code->i32, code->target->threads);
-    emit_call(code, function, (LLVMValueRef[]){outline->team, closure, threads, constant_int(code->i32, 0)}, 4);
-}
-
-static void call_hook_or_openmp(Outline *outline, LLVMValueRef closure, LLVMValueRef extent) {
-    Code *code = outline->code;
-    LLVMValueRef variable = hook_variable(code);
-    Branch defined = branch_begin(code, LLVMBuildIsNotNull(code->builder, variable, ""));
-    LLVMValueRef value = LLVMBuildLoad2(code->builder, code->pointer, variable, "");
-    branch_else(code, &defined);
-    branch_end(code, &defined);
-    LLVMValueRef hook = branch_phi(code, &defined, value, LLVMConstNull(code->pointer));
-    Branch hooked = branch_begin(code, LLVMBuildIsNotNull(code->builder, hook, ""));
-    LLVMBuildCall2(code->builder, hook_type(code), hook, (LLVMValueRef[]){outline->range, closure, extent}, 3, "");
-    branch_else(code, &hooked);
-    call_openmp(outline, closure);
-    branch_end(code, &hooked);
-}
-
-static void call_threads(Outline *outline, LLVMValueRef closure, LLVMValueRef extent) {
-    Code *code = outline->code;
-    if (!code->options->candidate) {
-        call_hook_or_openmp(outline, closure, extent);
-        return;
-    }
-    LLVMTypeRef types[] = {code->pointer, code->pointer, code->i64};
-    LLVMValueRef function = external_function(code, "tensorc_parallel", code->nothing, types, 3);
-    emit_call(code, function, (LLVMValueRef[]){outline->range, closure, extent}, 3);
-}
-
-/* Uses threads for more than one value. */
-static void emit_threads(Outline *outline, LLVMValueRef extent) {
-    Code *code = outline->code;
-    LLVMValueRef closure = fill_closure(outline, extent), one = index_constant(code, 1);
-    Branch several = branch_begin(code, LLVMBuildICmp(code->builder, LLVMIntSGT, extent, one, ""));
-    call_threads(outline, closure, extent);
-    branch_else(code, &several);
-    emit_call(code, outline->range, (LLVMValueRef[]){closure, index_constant(code, 0), extent}, 3);
-    branch_end(code, &several);
-    if (!outline->checks)
-        return;
-    LLVMValueRef status = LLVMBuildLoad2(code->builder, code->i32, closure_field(outline, closure, CLOSURE_STATUS), "");
-    Branch failed = branch_begin(code, LLVMBuildICmp(code->builder, LLVMIntNE, status, constant_int(code->i32, 0), ""));
+static void return_if_failed(Code *code, LLVMValueRef status) {
+    LLVMValueRef ok = constant_int(code->i32, STATUS_OK);
+    Branch failed = branch_begin(code, LLVMBuildICmp(code->builder, LLVMIntNE, status, ok, ""));
     LLVMBasicBlockRef next = new_block(code, "unreached");
     return_status(code, status);
     LLVMPositionBuilderAtEnd(code->builder, next);
@@ -367,25 +283,85 @@ static void emit_threads(Outline *outline, LLVMValueRef extent) {
     branch_end(code, &failed);
 }
 
-void emit_parallel_loop(Code *code, const Stmt *stmt) {
-    Outline outline = {.code = code, .stmt = stmt, .slices = address_map_get(&code->slices, stmt)};
-    LLVMValueRef extent = loop_extent(code, stmt);
+static void emit_threads(Outline *outline, LLVMValueRef extent) {
+    Code *code = outline->code;
+    LLVMValueRef closure = fill_closure(outline, extent);
+    emit_call(code, launch_function(code), &closure, 1);
+    if (outline->checks)
+        return_if_failed(code, LLVMBuildLoad2(code->builder, code->i32,
+                                              closure_field(outline, closure, CLOSURE_STATUS), ""));
+}
+
+/* The body's own function, and for threads the one that unpacks a closure. */
+static void emit_functions(Outline *outline, bool threads) {
+    Code *code = outline->code;
+    const Stmt *stmt = outline->stmt;
     LLVMBasicBlockRef here = LLVMGetInsertBlock(code->builder);
     EACH_EXPR(e, stmt->extent)
-        collect_expr(&outline, e);
-    note_inner(&outline, stmt);
-    collect_statements(&outline, stmt->body, stmt->count);
-    collect_values(&outline);
-    make_closure_type(&outline);
-    emit_loop_function(&outline);
-    emit_range_function(&outline);
-    if (!code->options->candidate)
-        emit_team_function(&outline);
-    code->parallel_count++;
+        collect_expr(outline, e);
+    note_inner(outline, stmt);
+    collect_statements(outline, stmt->body, stmt->count);
+    collect_values(outline);
+    make_closure_type(outline);
+    emit_loop_function(outline);
+    if (threads)
+        emit_range_function(outline);
+    code->outlined_count++;
     forget_values(code);
     LLVMPositionBuilderAtEnd(code->builder, here);
     debug_location(code, stmt->loc);
+}
+
+void emit_parallel_loop(Code *code, const Stmt *stmt) {
+    Outline outline = {.code = code, .stmt = stmt, .slices = address_map_get(&code->slices, stmt)};
+    LLVMValueRef extent = loop_extent(code, stmt);
+    emit_functions(&outline, true);
     if (outline.slices)
         extent = outline.slices->count;
     emit_threads(&outline, extent);
+}
+
+/* --- nests that two functions have in common --- */
+
+enum { NODES_APART = 64 }; /* of a nest that is worth a call */
+
+/* Whether nothing in the nest needs its caller's frame or threads. */
+static bool stands_alone(Code *code, const Stmt *nest) {
+    EACH_STMT_OF(stmt, nest->body, nest->count) {
+        const Placement *placement = stmt->kind == STMT_ALLOCATE ? address_map_get(&code->placements, stmt->tensor)
+                                                                  : NULL;
+        if ((placement && !placement->stack) || (stmt->kind == STMT_FOR && stmt->loop == LOOP_PARALLEL))
+            return false;
+    }
+    return true;
+}
+
+static bool is_long(const Stmt *nest) {
+    int nodes = 0;
+    EACH_STMT_OF(stmt, nest->body, nest->count)
+        EACH_STMT_EXPR(e, stmt)
+            if (++nodes >= NODES_APART)
+                return true;
+    return false;
+}
+
+bool is_nest_apart(Code *code, const Stmt *stmt) {
+    const Frame *frame = code->frame;
+    return code->has_twin && !code->options->debug && !frame->outer && frame->depth == 0 &&
+           stmt->loop == LOOP_SERIAL && is_long(stmt) && stands_alone(code, stmt);
+}
+
+void emit_nest_apart(Code *code, const Stmt *stmt) {
+    Outline outline = {.code = code, .stmt = stmt};
+    LLVMValueRef extent = loop_extent(code, stmt);
+    emit_functions(&outline, false);
+    int count = LOOP_VALUES + outline.values.count;
+    LLVMValueRef *args = ARENA_ARRAY(code->arena, LLVMValueRef, count);
+    args[LOOP_BEGIN] = index_constant(code, 0);
+    args[LOOP_END] = extent;
+    for (int i = 0; i < outline.values.count; i++)
+        args[LOOP_VALUES + i] = outline.values.items[i];
+    LLVMValueRef status = emit_call(code, outline.loop, args, count);
+    if (outline.checks)
+        return_if_failed(code, status);
 }

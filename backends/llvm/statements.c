@@ -125,6 +125,8 @@ void emit_statement(Code *code, const Stmt *stmt) {
     case STMT_FOR:
         if (stmt->loop == LOOP_PARALLEL && !code->single_thread && !code->frame->parallel)
             emit_parallel_loop(code, stmt);
+        else if (is_nest_apart(code, stmt))
+            emit_nest_apart(code, stmt);
         else
             emit_for(code, stmt);
         return;

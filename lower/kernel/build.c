@@ -159,7 +159,8 @@ static bool is_about_others(const ExprList *conditions, int condition) {
  * keep inside would be outside where a later pass tests none of them. */
 static bool contradict(Build *b, const ExprList *conditions) {
     Expr **others = ARENA_ARRAY(b->arena, Expr *, conditions->count + 1);
-    memcpy(others, conditions->items, conditions->count * sizeof *others);
+    for (int i = 0; i < conditions->count; i++)
+        others[i] = conditions->items[i];
     for (int i = 0; i < conditions->count; i++) {
         others[i] = others[conditions->count - 1];
         Facts facts = {conditions->count - 1, others};

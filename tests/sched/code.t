@@ -215,7 +215,31 @@ for target in x86-64-v3 x86-64-v4; do
     is "$(chosen f_packed)" "$(chosen f)" "stages that do not read it have one schedule for $target"
     count=$(grep -c 'define internal .*@f_packed.loop' file.ll)
     ok "and one code: $count loops are those of packed arguments alone" [ "$count" -lt 3 ]
+    is "$(grep -c 'call .*@GOMP_parallel' file.ll)" 1 "all loops are launched by one function"
+    runs "on one thread, $target" "$TENSORC" -O2 --threads=1 -emit-llvm file.tensor --target=$target -o file.ll
+    both=$(grep -c 'define internal .*@f.loop' file.ll) count=$(grep -c 'define internal .*@f_packed.loop' file.ll)
+    ok "serial nests are shared too: $both, and $count of packed arguments" [ "$both" -ge 10 -a "$count" -lt 3 ]
 done
+runs "with source lines each has its own" "$TENSORC" -O2 -g --threads=1 -emit-llvm file.tensor --target=x86-64-v3 \
+    -o file.ll
+is "$(grep -c 'define internal .*@f.*loop' file.ll)" 0 "where the debugger finds them"
+
+# A function that is too long for some passes takes them from no other.
+echo "def small(float(N, M) a, float(M) w) -> (c) { c(i) +=! a(i, j) * w(j) } export small" >small.tensor
+{
+    cat small.tensor
+    echo "def big(float(N) t0) -> (t40) {"
+    for s in $(seq 40); do
+        echo "    t$s(i) = $(seq -f "(t$((s - 1))(i + %g) else 1)" -s ' + ' 90) where i in 0:N"
+    done
+    echo "} export big"
+} >both.tensor
+for file in small both; do
+    "$TENSORC" -O1 --target=x86-64-v3 --threads=1 -emit-llvm $file.tensor -o $file.ll || echo failed
+    sed -n '/^define .*@small(/,/^}/p' $file.ll >$file.code
+done
+ok "a function beside another of $(grep -c . both.ll) lines" [ -s small.code -a "$(grep -c . both.ll)" -gt 50000 ]
+runs "becomes what it becomes alone" cmp both.code small.code
 
 # What several results compute from the same elements is computed once, though results are stored between them; the
 # elements may be in registers, on the stack or in memory of the heap.

@@ -30,7 +30,10 @@ typedef struct Bench {
     bool tasks_fail;    /* all candidates of tasks by themselves, which end their processes */
     LIST(Simulated *) tasks;
     int tasks_open;
+    struct Bench *before; /* the one made before it */
 } Bench;
+
+static Bench *last_bench;
 
 static Toolchain *const *open_simulated(void *context, int function, double end, const char **why, bool *transient) {
     Bench *bench = context;
@@ -97,6 +100,8 @@ static Bench *bench_new(Arena *arena, const PlanFunction *functions) {
     Bench *bench = ARENA_NEW(arena, Bench);
     bench->arena = arena;
     bench->functions = functions;
+    bench->before = last_bench;
+    last_bench = bench;
     bench->bench = (TuneBench){.context = bench,
                                .open = open_simulated,
                                .close = close_simulated,
@@ -104,6 +109,15 @@ static Bench *bench_new(Arena *arena, const PlanFunction *functions) {
                                .progress = note_progress,
                                .end = note_end};
     return bench;
+}
+
+static void close_all(void) {
+    for (Bench *bench = last_bench; bench; bench = bench->before) {
+        for (int f = 0; f < MANY; f++)
+            simulated_close(&bench->simulated[f]);
+        for (int t = 0; t < bench->tasks.count; t++)
+            simulated_close(bench->tasks.items[t]);
+    }
 }
 
 static const TuneOptions options = {
@@ -322,6 +336,7 @@ int main(void) {
     test_many(arena, &target, database);
     test_borders(arena, &target);
     test_failing_tasks(arena, &target);
+    close_all();
     database_close(database);
     if (system(arena_printf(arena, "rm -rf '%s'", folder)))
         diag_line("%s is left", folder);

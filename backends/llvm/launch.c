@@ -1,0 +1,130 @@
+/* launch.c - how a parallel loop comes to run in threads: by functions that all loops of a module share.
+ *
+ *   parallel.launch(closure)    calls the range of the closure in threads, for an extent of more than 1; else by itself
+ *   parallel.team(closure)      what OpenMP's runtime calls in each thread: this thread's contiguous part
+ *
+ * The closure begins with { extent, status, range }: closure_head_type. A candidate calls tensorc_parallel in place of
+ * OpenMP.
+ */
+#include "backends/llvm/code.h"
+
+LLVMTypeRef closure_head_type(Code *code) {
+    LLVMTypeRef types[CLOSURE_VALUES] = {
+        [CLOSURE_EXTENT] = code->i64, [CLOSURE_STATUS] = code->i32, [CLOSURE_RANGE] = code->pointer};
+    return LLVMStructTypeInContext(code->context, types, CLOSURE_VALUES, false);
+}
+
+LLVMValueRef part_begin(Code *code, LLVMValueRef extent, LLVMValueRef part, LLVMValueRef parts) {
+    LLVMBuilderRef b = code->builder;
+    LLVMValueRef share = LLVMBuildUDiv(b, extent, parts, ""), rest = LLVMBuildURem(b, extent, parts, "");
+    LLVMValueRef more = binary_intrinsic(code, "llvm.umin", part, rest);
+    return LLVMBuildAdd(b, LLVMBuildMul(b, part, share, ""), more, "");
+}
+
+static LLVMTypeRef range_type(Code *code) {
+    return LLVMFunctionType(code->nothing, (LLVMTypeRef[]){code->pointer, code->i64, code->i64}, 3, false);
+}
+
+static LLVMValueRef head_field(Code *code, LLVMValueRef closure, int field) {
+    LLVMTypeRef head = closure_head_type(code);
+    LLVMTypeRef type = LLVMStructGetTypeAtIndex(head, (unsigned)field);
+    return LLVMBuildLoad2(code->builder, type, LLVMBuildStructGEP2(code->builder, head, closure, (unsigned)field, ""),
+                          "");
+}
+
+static void call_range(Code *code, LLVMValueRef closure, LLVMValueRef begin, LLVMValueRef end) {
+    LLVMValueRef range = head_field(code, closure, CLOSURE_RANGE);
+    LLVMBuildCall2(code->builder, range_type(code), range, (LLVMValueRef[]){closure, begin, end}, 3, "");
+}
+
+/* A function of a closure that all loops of the module share. */
+static LLVMValueRef shared_function(Code *code, const char *name, void (*emit)(Code *code, LLVMValueRef closure)) {
+    LLVMValueRef known = LLVMGetNamedFunction(code->module, name);
+    if (known)
+        return known;
+    Memo *memo = code->memo;
+    Apart apart = apart_open(code, name, LLVMFunctionType(code->nothing, &code->pointer, 1, false));
+    forget_values(code);
+    emit(code, LLVMGetParam(apart.function, 0));
+    LLVMBuildRetVoid(code->builder);
+    code->memo = memo;
+    return apart_close(code, &apart);
+}
+
+/* --- OpenMP --- */
+
+static LLVMValueRef omp_number(Code *code, const char *name) {
+    LLVMValueRef number = emit_call(code, external_function(code, name, code->i32, NULL, 0), NULL, 0);
+    return LLVMBuildSExt(code->builder, number, code->i64, "");
+}
+
+static void emit_team(Code *code, LLVMValueRef closure) {
+    LLVMValueRef threads = omp_number(code, "omp_get_num_threads"), thread = omp_number(code, "omp_get_thread_num");
+    LLVMValueRef extent = head_field(code, closure, CLOSURE_EXTENT);
+    LLVMValueRef next = LLVMBuildNSWAdd(code->builder, thread, index_constant(code, 1), "");
+    LLVMValueRef begin = part_begin(code, extent, thread, threads);
+    call_range(code, closure, begin, part_begin(code, extent, next, threads));
+}
+
+static void call_openmp(Code *code, LLVMValueRef closure) {
+    LLVMTypeRef types[] = {code->pointer, code->pointer, code->i32, code->i32};
+    LLVMValueRef function = external_function(code, "GOMP_parallel", code->nothing, types, 4);
+    LLVMValueRef team = shared_function(code, "parallel.team", emit_team);
+    LLVMValueRef threads = constant_int(code->i32, code->target->threads);
+    emit_call(code, function, (LLVMValueRef[]){team, closure, threads, constant_int(code->i32, 0)}, 4);
+}
+
+/* --- the hook --- */
+
+static LLVMTypeRef hook_type(Code *code) {
+    return LLVMFunctionType(code->nothing, (LLVMTypeRef[]){code->pointer, code->pointer, code->i64}, 3, false);
+}
+
+/* The hook's variable is a weak reference: its address is null if nobody defines it. */
+static LLVMValueRef hook_variable(Code *code) {
+    LLVMValueRef hook = LLVMAddGlobal(code->module, code->pointer, "tensorc_parallel_hook");
+    LLVMSetLinkage(hook, LLVMExternalWeakLinkage);
+    return hook;
+}
+
+static void call_hook_or_openmp(Code *code, LLVMValueRef closure) {
+    LLVMValueRef variable = hook_variable(code);
+    Branch defined = branch_begin(code, LLVMBuildIsNotNull(code->builder, variable, ""));
+    LLVMValueRef value = LLVMBuildLoad2(code->builder, code->pointer, variable, "");
+    branch_else(code, &defined);
+    branch_end(code, &defined);
+    LLVMValueRef hook = branch_phi(code, &defined, value, LLVMConstNull(code->pointer));
+    Branch hooked = branch_begin(code, LLVMBuildIsNotNull(code->builder, hook, ""));
+    LLVMValueRef range = head_field(code, closure, CLOSURE_RANGE), extent = head_field(code, closure, CLOSURE_EXTENT);
+    LLVMBuildCall2(code->builder, hook_type(code), hook, (LLVMValueRef[]){range, closure, extent}, 3, "");
+    branch_else(code, &hooked);
+    call_openmp(code, closure);
+    branch_end(code, &hooked);
+}
+
+/* --- the launch --- */
+
+static void call_threads(Code *code, LLVMValueRef closure) {
+    if (!code->options->candidate) {
+        call_hook_or_openmp(code, closure);
+        return;
+    }
+    LLVMTypeRef types[] = {code->pointer, code->pointer, code->i64};
+    LLVMValueRef function = external_function(code, "tensorc_parallel", code->nothing, types, 3);
+    LLVMValueRef range = head_field(code, closure, CLOSURE_RANGE), extent = head_field(code, closure, CLOSURE_EXTENT);
+    emit_call(code, function, (LLVMValueRef[]){range, closure, extent}, 3);
+}
+
+static void emit_launch(Code *code, LLVMValueRef closure) {
+    LLVMValueRef extent = head_field(code, closure, CLOSURE_EXTENT);
+    LLVMValueRef more = LLVMBuildICmp(code->builder, LLVMIntSGT, extent, index_constant(code, 1), "");
+    Branch several = branch_begin(code, more);
+    call_threads(code, closure);
+    branch_else(code, &several);
+    call_range(code, closure, index_constant(code, 0), extent);
+    branch_end(code, &several);
+}
+
+LLVMValueRef launch_function(Code *code) {
+    return shared_function(code, "parallel.launch", emit_launch);
+}
