@@ -311,7 +311,7 @@ void emit_statements(Code *code, Stmt *const *statements, int count);
 void emit_early_checks(Code *code, const Stmt *body); /* checks of sizes, before anything is allocated */
 void emit_parallel_loop(Code *code, const Stmt *stmt);
 /* Whether a serial nest becomes a function that the kernel's twin may call too. */
-bool is_nest_apart(Code *code, const Stmt *stmt);
+bool is_nest_apart(const Code *code, const Stmt *stmt);
 void emit_nest_apart(Code *code, const Stmt *stmt);
 
 /* --- launch.c --- */

@@ -325,12 +325,29 @@ void emit_parallel_loop(Code *code, const Stmt *stmt) {
 
 enum { NODES_APART = 64 }; /* of a nest that is worth a call */
 
+/* Whether the caller has the tensor in registers. */
+static bool is_in_registers(const Code *code, const Tensor *tensor) {
+    if (tensor && tensor->role == ROLE_INITIAL && tensor->buffer)
+        tensor = tensor->buffer;
+    const Buffer *buffer = tensor ? address_map_get(&code->frame->buffers, tensor) : NULL;
+    return buffer && buffer->registers;
+}
+
+static bool reads_registers(const Code *code, const Stmt *stmt) {
+    EACH_STMT_EXPR(e, stmt)
+        if (e->kind == EXPR_READ && is_in_registers(code, e->tensor))
+            return true;
+    return false;
+}
+
 /* Whether nothing in the nest needs its caller's frame or threads. */
-static bool stands_alone(Code *code, const Stmt *nest) {
+static bool stands_alone(const Code *code, const Stmt *nest) {
     EACH_STMT_OF(stmt, nest->body, nest->count) {
         const Placement *placement = stmt->kind == STMT_ALLOCATE ? address_map_get(&code->placements, stmt->tensor)
                                                                   : NULL;
         if ((placement && !placement->stack) || (stmt->kind == STMT_FOR && stmt->loop == LOOP_PARALLEL))
+            return false;
+        if (is_in_registers(code, stmt->tensor) || reads_registers(code, stmt))
             return false;
     }
     return true;
@@ -345,7 +362,7 @@ static bool is_long(const Stmt *nest) {
     return false;
 }
 
-bool is_nest_apart(Code *code, const Stmt *stmt) {
+bool is_nest_apart(const Code *code, const Stmt *stmt) {
     const Frame *frame = code->frame;
     return code->has_twin && !code->options->debug && !frame->outer && frame->depth == 0 &&
            stmt->loop == LOOP_SERIAL && is_long(stmt) && stands_alone(code, stmt);

@@ -224,6 +224,20 @@ runs "with source lines each has its own" "$TENSORC" -O2 -g --threads=1 -emit-ll
     -o file.ll
 is "$(grep -c 'define internal .*@f.*loop' file.ll)" 0 "where the debugger finds them"
 
+# A nest that adds to what its caller has in registers stays there.
+cat >file.tensor <<'EOF'
+def f(float(1, 256, 14, 14) x, const float(256, 256, 3, 3) w, const float(256, 256, 3, 3) v) -> (y) {
+    t(n, o, i, j) +=! (x(n, c, i + p - 1, j + q - 1) else 0) * w(o, c, p, q) where i in 0:14, j in 0:14
+    r(n, o, i, j) = max(t(n, o, i, j), 0)
+    y(n, o, i, j) +=! (r(n, c, i + p - 1, j + q - 1) else 0) * v(o, c, p, q) where i in 0:14, j in 0:14
+}
+export f
+EOF
+for target in x86-64-v3 x86-64-v4; do
+    runs "two convolutions on one thread, $target" "$TENSORC" -O2 --threads=1 -c file.tensor --target=$target \
+        -o file.o
+done
+
 # A function that is too long for some passes takes them from no other.
 echo "def small(float(N, M) a, float(M) w) -> (c) { c(i) +=! a(i, j) * w(j) } export small" >small.tensor
 {
