@@ -459,11 +459,22 @@ static bool is_packing_symbol(Arena *arena, const Program *program, const char *
             continue;
         const char *name = argument->tensor->name, *own = program->symbol;
         if (strcmp(symbol, arena_printf(arena, "%s_packed", own)) == 0 ||
+            strcmp(symbol, arena_printf(arena, "%s_packed_in", own)) == 0 ||
+            strcmp(symbol, arena_printf(arena, "%s_packed_workspace_size", own)) == 0 ||
             strcmp(symbol, arena_printf(arena, "%s_pack_%s", own, name)) == 0 ||
             strcmp(symbol, arena_printf(arena, "%s_packed_%s_size", own, name)) == 0)
             return true;
     }
     return false;
+}
+
+/* What the object's function of this name beside that of the unit is for; NULL: there is none. */
+static const char *purpose_beside(Arena *arena, const Program *program, const char *symbol) {
+    size_t length = strlen(program->symbol);
+    const char *ending = strncmp(symbol, program->symbol, length) == 0 ? symbol + length : "";
+    if (strcmp(ending, "_in") == 0 || strcmp(ending, "_workspace_size") == 0)
+        return "calls with a workspace";
+    return is_packing_symbol(arena, program, symbol) ? "const arguments" : NULL;
 }
 
 /* Where the source gives the symbol of a unit. */
@@ -481,16 +492,18 @@ static Loc symbol_loc(const Checker *checker, const Program *program) {
     return program->loc;
 }
 
-static void check_packing_symbols(Checker *checker) {
+static void check_symbols_beside(Checker *checker) {
     for (int i = 0; i < checker->module->units.count; i++)
         for (int j = 0; j < checker->module->units.count; j++) {
             const Program *program = checker->module->units.items[i].program;
             const Program *other = checker->module->units.items[j].program;
-            if (!is_packing_symbol(checker->arena, program, other->symbol))
+            const char *purpose = purpose_beside(checker->arena, program, other->symbol);
+            if (!purpose)
                 continue;
             diag(checker->diagnostics, DIAG_duplicate_symbol, symbol_loc(checker, other), other->symbol);
-            diag_note(checker->diagnostics, symbol_loc(checker, program),
-                      "'%s' has a function of this name for const arguments", program->symbol);
+            diag_hint(checker->diagnostics, "export it under another name: export ... as NAME");
+            diag_note(checker->diagnostics, symbol_loc(checker, program), "'%s' has a function of this name for %s",
+                      program->symbol, purpose);
         }
 }
 
@@ -551,7 +564,7 @@ Module *sema_check(Arena *arena, Sources *sources, AstFile *main_file, SemaOptio
     for (int i = 0; i < checker.files.count; i++)
         check_schedules(&checker, checker.files.items[i]);
     make_units(&checker, file);
-    check_packing_symbols(&checker);
+    check_symbols_beside(&checker);
     if (diag_error_count(diagnostics) == 0)
         check_options(&checker);
     return module;

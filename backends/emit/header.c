@@ -148,16 +148,18 @@ static const char **name_parameters(Arena *arena, const Program *program) {
     return names;
 }
 
-static void add_prototype(Text *text, const Program *program, const char *const *names, const char *ending) {
+/* NAME(sizes..., arguments...), with a first parameter for the workspace if it has a name. */
+static void add_prototype(Text *text, const Program *program, const char *const *names, const char *ending,
+                          const char *workspace, bool packed) {
     int count = program->size_count + program->argument_count;
-    text_add(text, "int %s%s(", program->symbol, ending);
+    text_add(text, "int %s%s(%s%s", program->symbol, ending, workspace ? "void *" : "", workspace ? workspace : "");
     for (int i = 0; i < program->size_count; i++)
-        text_add(text, "%sint64_t %s", i ? ", " : "", names[i]);
+        text_add(text, "%sint64_t %s", i || workspace ? ", " : "", names[i]);
     for (int i = program->size_count; i < count; i++) {
         const Argument *argument = &program->arguments[i - program->size_count];
         const Tensor *tensor = argument->tensor;
-        text_add(text, "%s", i ? ", " : "");
-        if (*ending && argument_is_packed(argument))
+        text_add(text, "%s", i || workspace ? ", " : "");
+        if (packed && argument_is_packed(argument))
             text_add(text, "const struct %s_packed_%s *%s", program->symbol, tensor->name, names[i]);
         else if (tensor)
             text_add(text, "%s%s *%s", tensor->role == ROLE_INPUT ? "const " : "", element_info[tensor->type].c_type,
@@ -165,7 +167,22 @@ static void add_prototype(Text *text, const Program *program, const char *const 
         else
             text_add(text, "%s %s", element_info[argument->scalar->type].c_type, names[i]);
     }
-    text_add(text, "%s);\n\n", count ? "" : "void");
+    text_add(text, "%s);\n", count || workspace ? "" : "void");
+}
+
+/* NAME, NAME_workspace_size and NAME_in. */
+static void add_ways_in(Text *text, const Program *program, const char *const *names, bool packed) {
+    const char *ending = packed ? "_packed" : "", *in = packed ? "_packed_in" : "_in";
+    NameList taken = {0};
+    for (int i = 0; i < program->size_count + program->argument_count; i++)
+        list_push(text->arena, &taken, names[i]);
+    add_prototype(text, program, names, ending, NULL, packed);
+    text_add(text, "size_t %s%s_workspace_size(", program->symbol, ending);
+    for (int i = 0; i < program->size_count; i++)
+        text_add(text, "%sint64_t %s", i ? ", " : "", names[i]);
+    text_add(text, "%s);\n", program->size_count ? "" : "void");
+    add_prototype(text, program, names, in, parameter_name(text->arena, &taken, "workspace"), packed);
+    text_add(text, "\n");
 }
 
 /* The runtime's header has the same lines: a macro may be defined twice if both are the same. */
@@ -223,23 +240,35 @@ static void add_packed_functions(Text *text, const Program *program, const char 
     for (int i = 0; i < program->argument_count; i++)
         if (argument_is_packed(&program->arguments[i]))
             add_packed_argument(text, program, names, program->arguments[i].tensor);
-    add_prototype(text, program, names, "_packed");
+    add_ways_in(text, program, names, true);
 }
+
+/* --- the whole --- */
+
+static const char head_comment[] =
+    " *\n"
+    " * Functions return 0 or a status. Arrays are contiguous and row-major; outputs overlap nothing.\n"
+    " *\n"
+    " * NAME takes memory for its temporaries from a pool, where it stays for later calls until tensorc_release, the\n"
+    " * end of the program, or that of the library. NAME_in has them in its workspace instead: NAME_workspace_size\n"
+    " * bytes at any address, for one call at a time. These are 0 for a function that needs none and for sizes that\n"
+    " * it refuses, and SIZE_MAX if they are no number. Without a workspace (NULL) NAME_in is NAME.\n"
+    " */\n";
 
 char *emit_header(Arena *arena, const Program *const *programs, int count, const char *name, const char *source) {
     Text text = {.arena = arena};
     const char *guard = include_guard(arena, name);
     text_add(&text, "/* Made by tensorc from ");
     add_comment_text(&text, source);
-    text_add(&text, ".\n *\n * Functions return 0 or a status. Arrays are contiguous and row-major; outputs overlap "
-                    "nothing.\n */\n");
-    text_add(&text, "#ifndef %s\n#define %s\n\n#include <stdint.h>\n\n", guard, guard);
+    text_add(&text, ".\n%s", head_comment);
+    text_add(&text, "#ifndef %s\n#define %s\n\n#include <stddef.h>\n#include <stdint.h>\n\n", guard, guard);
     add_statuses(&text);
-    text_add(&text, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    text_add(&text, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
+                    "/* Frees what calls have left for later ones. */\nvoid tensorc_release(void);\n\n");
     for (int i = 0; i < count; i++) {
         const char **names = name_parameters(arena, programs[i]);
         add_comment(&text, arena, programs[i], names);
-        add_prototype(&text, programs[i], names, "");
+        add_ways_in(&text, programs[i], names, false);
         add_packed_functions(&text, programs[i], names);
     }
     text_add(&text, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");

@@ -8,7 +8,9 @@
  *   llvm/function.c    frames: functions, blocks, loops, where a variable or a buffer is
  *   llvm/values.c      expressions; llvm/arithmetic.c operators; llvm/convert.c casts; llvm/math.c functions
  *   llvm/instr.c       hardware instructions that the source declares
- *   llvm/memory.c      reads and stores; llvm/registers.c those of register buffers; llvm/temporaries.c allocation
+ *   llvm/memory.c      reads and stores; llvm/registers.c those of register buffers
+ *   llvm/temporaries.c where temporaries live; llvm/pool.c the memory that calls have for them
+ *   llvm/entries.c     the small functions beside the one that has the code
  *   llvm/shuffle.c     lanes in another order
  *   llvm/masks.c       accesses under masks that no instruction has
  *   llvm/statements.c  statements; llvm/parallel.c parallel loops; llvm/debug.c line numbers
@@ -72,15 +74,17 @@ typedef struct Frame {
     struct Frame *outer;
     LLVMValueRef function;
     LLVMBasicBlockRef entry; /* holds only allocas; ends in a branch to the first block */
-    LLVMBasicBlockRef leave; /* frees and returns */
+    LLVMBasicBlockRef leave; /* gives temporaries back and returns */
     LLVMValueRef status;     /* alloca of what is returned; NULL in a function that returns nothing */
     LLVMValueRef sink;       /* where unwanted stores go; or NULL */
+    LLVMValueRef workspace;  /* memory of the caller for temporaries: null at run time for that of the pool */
     LLVMValueRef heap;       /* temporaries of the call, or this thread's slice of them; or NULL */
     HeldMask masks[MASKS_HELD];
     int mask_count;
     Map variables; /* Var -> LLVMValueRef */
     Map buffers;   /* Tensor -> Buffer */
     int depth;
+    int leading;           /* parameters before the sizes */
     bool parallel;         /* inside a parallel loop: nested ones run serially */
     LLVMMetadataRef scope; /* debug information */
 } Frame;
@@ -168,6 +172,21 @@ LLVMValueRef constant_pointer(Code *code, const Tensor *tensor); /* of a ROLE_CO
 /* Adds the contents that the module left out to the malloc'ed object. False: memory is out, the object is unchanged. */
 bool add_constants(const Code *code, char **object, size_t *bytes);
 
+/* What was emitted of a kernel. */
+typedef struct Emitted {
+    LLVMValueRef function; /* has the code */
+    LLVMValueRef size;     /* tells the bytes of the workspace; NULL in a candidate */
+    bool workspace;        /* the function takes one, in front of the sizes */
+} Emitted;
+
+/* --- llvm/entries.c --- */
+
+/* Sets emitted->size and emitted->workspace. variants: what was emitted of the kernel's variants. */
+void emit_workspace_size(Code *code, const Kernel *kernel, const Emitted *variants, Emitted *emitted);
+void emit_packed_size(Code *code, const Kernel *kernel, const Packing *packing);
+LLVMValueRef emit_other_way(Code *code, const Program *program, const Emitted *emitted, const char *name);
+void emit_entry(Code *code, const Program *program, LLVMValueRef function);
+
 /* --- llvm/function.c --- */
 
 void set_target_attributes(Code *code, LLVMValueRef function);
@@ -194,8 +213,18 @@ LLVMValueRef variable_value(Code *code, const Var *var);
 void bind_variable(Code *code, const Var *var, LLVMValueRef value);
 Buffer *buffer_of(Code *code, const Tensor *tensor);
 void bind_buffer(Code *code, const Tensor *tensor, LLVMValueRef pointer);
-void return_status(Code *code, LLVMValueRef status); /* leaves the function; the builder has no block afterwards */
-void emit_function(Code *code, const Kernel *kernel);
+void return_status(Code *code, LLVMValueRef status);  /* leaves the function; the builder has no block afterwards */
+void emit_function(Code *code, const Kernel *kernel); /* all functions of the kernel */
+
+/* --- for small functions beside one that has the code --- */
+
+void begin_kernel(Code *code, const Kernel *kernel); /* before any function of it */
+/* Of (workspace, sizes..., arguments...), the first one if there is a workspace. There is space for one more. */
+LLVMTypeRef *parameter_types(Code *code, const Program *program, bool workspace, int *count);
+void bind_sizes(Code *code, const Program *program); /* they are parameters, behind the leading ones */
+void refuse_negative_sizes(Code *code, const Program *program);
+/* if (the sizes are the variant's) {: returns where to go on, with the sizes that the variant takes in *sizes. */
+LLVMBasicBlockRef variant_begin(Code *code, const Program *program, const Variant *variant, LLVMValueRef *sizes);
 
 /* for i in low:high, both i64. Between begin and end the builder is in the body. */
 typedef struct LoopBlocks {
@@ -299,10 +328,24 @@ typedef struct Placement {
 typedef struct Slices {
     LLVMValueRef offset, bytes, count; /* first byte, bytes of one slice, how many slices */
 } Slices;
-/* Decides where each temporary lives, allocates the memory in one piece (status NO_MEMORY if there is none) and sets
- * the frame's heap. */
-void allocate_temporaries(Code *code, const Stmt *body);
-void free_temporaries(Code *code);
+/* Decides where each temporary lives. The bytes that they need at run time, a multiple of the alignment, TOO_MANY_BYTES
+ * if they are no number; NULL: none. The frame's sizes are checked, and its workspace is set. */
+LLVMValueRef temporary_bytes(Code *code, const Stmt *body);
+/* The same, takes the memory (status NO_MEMORY if there is none) and sets the frame's heap. */
+void take_temporaries(Code *code, const Stmt *body);
+void give_temporaries(Code *code);
+
+/* --- llvm/pool.c --- */
+
+#define TOO_MANY_BYTES (INT64_MAX & -DATA_ALIGNMENT)
+/* Extra bytes of a workspace: it may begin anywhere. */
+enum { WORKSPACE_SLACK = DATA_ALIGNMENT - 1 };
+/* Aligned memory of so many bytes, in the workspace if that is not null; null: there is none. */
+LLVMValueRef emit_take(Code *code, LLVMValueRef workspace, LLVMValueRef bytes);
+void emit_give(Code *code, LLVMValueRef workspace, LLVMValueRef memory);
+/* How many threads the runtime has now; with a workspace, how many it had at the first question. */
+LLVMValueRef emit_thread_count(Code *code, LLVMValueRef workspace);
+LLVMValueRef emit_release(Code *code); /* the function tensorc_release */
 
 /* --- statements --- */
 

@@ -226,18 +226,25 @@ LLVMValueRef branch_phi(Code *code, const Branch *branch, LLVMValueRef then_valu
 
 /* --- the function of a kernel --- */
 
-static LLVMTypeRef argument_type(Code *code, const Argument *argument) {
-    return argument->tensor ? code->pointer : memory_type(code, argument->scalar->type);
+LLVMTypeRef *parameter_types(Code *code, const Program *program, bool workspace, int *count) {
+    int from = workspace ? 1 : 0, arguments = from + program->size_count;
+    LLVMTypeRef *types = ARENA_ARRAY(code->arena, LLVMTypeRef, arguments + program->argument_count + 1);
+    types[0] = code->pointer; /* of the workspace */
+    for (int i = 0; i < program->size_count; i++)
+        types[from + i] = code->i64;
+    for (int i = 0; i < program->argument_count; i++) {
+        const Argument *argument = &program->arguments[i];
+        types[arguments + i] = argument->tensor ? code->pointer : memory_type(code, argument->scalar->type);
+    }
+    *count = arguments + program->argument_count;
+    return types;
 }
 
-static LLVMValueRef declare_function(Code *code, const Program *program) {
-    int count = program->size_count + program->argument_count;
-    LLVMTypeRef *types = ARENA_ARRAY(code->arena, LLVMTypeRef, count + 1);
-    for (int i = 0; i < count; i++)
-        types[i] =
-            i < program->size_count ? code->i64 : argument_type(code, &program->arguments[i - program->size_count]);
+static LLVMValueRef declare_function(Code *code, const Program *program, const char *name, bool workspace) {
+    int count;
+    LLVMTypeRef *types = parameter_types(code, program, workspace, &count);
     LLVMTypeRef type = LLVMFunctionType(code->i32, types, (unsigned)count, false);
-    LLVMValueRef function = LLVMAddFunction(code->module, program->symbol, type);
+    LLVMValueRef function = LLVMAddFunction(code->module, name, type);
     set_target_attributes(code, function);
     return function;
 }
@@ -257,55 +264,30 @@ static void bind_argument(Code *code, const Argument *argument, unsigned paramet
     bind_buffer(code, argument->tensor, value);
 }
 
-static void bind_arguments(Code *code, const Program *program) {
+void bind_sizes(Code *code, const Program *program) {
     for (int i = 0; i < program->size_count; i++) {
-        LLVMValueRef value = LLVMGetParam(code->frame->function, (unsigned)i);
+        LLVMValueRef value = LLVMGetParam(code->frame->function, (unsigned)(code->frame->leading + i));
         LLVMSetValueName2(value, program->sizes[i]->name, strlen(program->sizes[i]->name));
         bind_variable(code, program->sizes[i], value);
     }
+}
+
+static void bind_arguments(Code *code, const Program *program, bool workspace) {
+    Frame *frame = code->frame;
+    frame->leading = workspace ? 1 : 0;
+    frame->workspace = workspace ? LLVMGetParam(frame->function, 0) : LLVMConstNull(code->pointer);
+    bind_sizes(code, program);
     for (int i = 0; i < program->argument_count; i++)
-        bind_argument(code, &program->arguments[i], (unsigned)(program->size_count + i));
-}
-
-/* --- the entry for callers that do not know the signature --- */
-
-static LLVMValueRef pointer_at(Code *code, LLVMValueRef array, int index, LLVMTypeRef type) {
-    LLVMValueRef at = index_constant(code, index);
-    return LLVMBuildInBoundsGEP2(code->builder, type, array, &at, 1, "");
-}
-
-/* int NAME_call(const int64_t *sizes, void *const *arguments): scalars are passed by pointer too. */
-static void emit_entry(Code *code, const Program *program, LLVMValueRef function) {
-    const char *name = arena_printf(code->arena, "%s_call", program->symbol);
-    LLVMTypeRef types[] = {code->pointer, code->pointer};
-    LLVMValueRef entry = LLVMAddFunction(code->module, name, LLVMFunctionType(code->i32, types, 2, false));
-    set_target_attributes(code, entry);
-    frame_open(code, entry);
-    debug_function(code, entry, name, program->loc);
-    int count = program->size_count + program->argument_count;
-    LLVMValueRef *args = ARENA_ARRAY(code->arena, LLVMValueRef, count + 1);
-    LLVMValueRef sizes = LLVMGetParam(entry, 0), arguments = LLVMGetParam(entry, 1);
-    for (int i = 0; i < program->size_count; i++)
-        args[i] = LLVMBuildLoad2(code->builder, code->i64, pointer_at(code, sizes, i, code->i64), "");
-    for (int i = 0; i < program->argument_count; i++) {
-        const Argument *argument = &program->arguments[i];
-        LLVMValueRef address = pointer_at(code, arguments, i, code->pointer);
-        LLVMValueRef value = LLVMBuildLoad2(code->builder, code->pointer, address, "");
-        if (argument->scalar)
-            value = LLVMBuildLoad2(code->builder, memory_type(code, argument->scalar->type), value, "");
-        args[program->size_count + i] = value;
-    }
-    LLVMBuildRet(code->builder, emit_call(code, function, args, count));
-    frame_close(code);
+        bind_argument(code, &program->arguments[i], (unsigned)(frame->leading + program->size_count + i));
 }
 
 /* Everything after this assumes sizes >= 0. The sign of their bitwise or is that of the smallest. */
-static void refuse_negative_sizes(Code *code, const Program *program) {
+void refuse_negative_sizes(Code *code, const Program *program) {
     if (program->size_count == 0)
         return;
-    LLVMValueRef all = LLVMGetParam(code->frame->function, 0);
+    LLVMValueRef all = variable_value(code, program->sizes[0]);
     for (int i = 1; i < program->size_count; i++)
-        all = LLVMBuildOr(code->builder, all, LLVMGetParam(code->frame->function, (unsigned)i), "");
+        all = LLVMBuildOr(code->builder, all, variable_value(code, program->sizes[i]), "");
     LLVMValueRef negative = LLVMBuildICmp(code->builder, LLVMIntSLT, all, index_constant(code, 0), "");
     LLVMBasicBlockRef refuse = new_block(code, "negative_size"), go_on = new_block(code, "sizes");
     LLVMBuildCondBr(code->builder, negative, refuse, go_on);
@@ -316,17 +298,17 @@ static void refuse_negative_sizes(Code *code, const Program *program) {
 
 /* --- versions for known sizes --- */
 
-static LLVMValueRef size_parameter(LLVMValueRef function, const Program *program, const char *name) {
+static LLVMValueRef size_value(Code *code, const Program *program, const char *name) {
     for (int i = 0; i < program->size_count; i++)
         if (!strcmp(program->sizes[i]->name, name))
-            return LLVMGetParam(function, (unsigned)i);
+            return variable_value(code, program->sizes[i]);
     INTERNAL_ERROR("%s: no size %s", program->symbol, name);
 }
 
 static LLVMValueRef sizes_match(Code *code, const Program *program, const Variant *variant) {
     LLVMValueRef match = LLVMConstInt(LLVMInt1TypeInContext(code->context), 1, false);
     for (int i = 0; i < variant->binding_count; i++) {
-        LLVMValueRef size = size_parameter(code->frame->function, program, variant->bindings[i].name);
+        LLVMValueRef size = size_value(code, program, variant->bindings[i].name);
         LLVMValueRef value = index_constant(code, variant->bindings[i].value);
         LLVMIntPredicate holds = variant->at_most ? LLVMIntSLE : LLVMIntEQ;
         match = LLVMBuildAnd(code->builder, match, LLVMBuildICmp(code->builder, holds, size, value, ""), "");
@@ -334,104 +316,115 @@ static LLVMValueRef sizes_match(Code *code, const Program *program, const Varian
     return match;
 }
 
-/* if (the sizes are the variant's) return variant(the other sizes, the arguments) */
-static void call_variant(Code *code, const Program *program, const Variant *variant, LLVMValueRef target) {
-    LLVMValueRef function = code->frame->function, match = sizes_match(code, program, variant);
+LLVMBasicBlockRef variant_begin(Code *code, const Program *program, const Variant *variant, LLVMValueRef *sizes) {
+    LLVMValueRef match = sizes_match(code, program, variant);
     const Program *known = variant->kernel->program;
     LLVMBasicBlockRef call = new_block(code, "known_sizes"), go_on = new_block(code, "other_sizes");
     LLVMBuildCondBr(code->builder, match, call, go_on);
     LLVMPositionBuilderAtEnd(code->builder, call);
-    int count = known->size_count + known->argument_count;
-    LLVMValueRef *args = ARENA_ARRAY(code->arena, LLVMValueRef, count + 1);
     for (int i = 0; i < known->size_count; i++)
-        args[i] = size_parameter(function, program, known->sizes[i]->name);
-    for (int i = 0; i < known->argument_count; i++)
-        args[known->size_count + i] = LLVMGetParam(function, (unsigned)(program->size_count + i));
-    return_status(code, emit_call(code, target, args, count));
+        sizes[i] = size_value(code, program, known->sizes[i]->name);
+    return go_on;
+}
+
+/* if (the sizes are the variant's) return variant(the other sizes, the arguments) */
+static void call_variant(Code *code, const Program *program, const Variant *variant, const Emitted *target) {
+    Frame *frame = code->frame;
+    int from = target->workspace ? 1 : 0, arguments = from + variant->kernel->program->size_count;
+    LLVMValueRef *args = ARENA_ARRAY(code->arena, LLVMValueRef, arguments + program->argument_count + 1);
+    args[0] = frame->workspace;
+    LLVMBasicBlockRef go_on = variant_begin(code, program, variant, args + from);
+    for (int i = 0; i < program->argument_count; i++)
+        args[arguments + i] = LLVMGetParam(frame->function, (unsigned)(frame->leading + program->size_count + i));
+    return_status(code, emit_call(code, target->function, args, arguments + program->argument_count));
     LLVMPositionBuilderAtEnd(code->builder, go_on);
 }
 
-static LLVMValueRef emit_body(Code *code, const Kernel *kernel, const LLVMValueRef *variants) {
-    const Program *program = kernel->program;
+void begin_kernel(Code *code, const Kernel *kernel) {
     code->kernel = kernel;
     code->lanes_chosen = code->lanes_converted = 0;
     code->placements = code->slices = code->checked = (Map){0};
     code->outlined_count = 0;
-    LLVMValueRef function = declare_function(code, program);
     forget_values(code);
+}
+
+static LLVMValueRef emit_body(Code *code, const Kernel *kernel, const char *name, const Emitted *variants,
+                              bool workspace) {
+    const Program *program = kernel->program;
+    begin_kernel(code, kernel);
+    LLVMValueRef function = declare_function(code, program, name, workspace);
     frame_open(code, function);
-    debug_function(code, function, program->symbol, program->loc);
-    bind_arguments(code, program);
+    debug_function(code, function, name, program->loc);
+    bind_arguments(code, program, workspace);
     refuse_negative_sizes(code, program);
     for (int i = 0; i < kernel->variant_count; i++)
-        call_variant(code, program, &kernel->variants[i], variants[i]);
+        call_variant(code, program, &kernel->variants[i], &variants[i]);
     emit_early_checks(code, kernel->body);
-    allocate_temporaries(code, kernel->body);
+    take_temporaries(code, kernel->body);
     emit_statement(code, kernel->body);
     return_status(code, constant_int(code->i32, STATUS_OK));
-    free_temporaries(code);
+    give_temporaries(code);
     frame_close(code);
     return function;
 }
 
-/* --- packing --- */
+/* --- all functions of a kernel --- */
 
-/* For sizes that packing refuses the result is 0: return_status goes there from here on. */
-static void refuse_with_zero(Code *code, const Kernel *kernel) {
-    Frame *frame = code->frame;
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(code->builder);
-    if (kernel->program->size_count == 0)
-        return;
-    frame->leave = new_block(code, "refused");
-    LLVMPositionBuilderAtEnd(code->builder, frame->leave);
-    frame->status = LLVMBuildPhi(code->builder, code->i32, "");
-    LLVMBuildRet(code->builder, index_constant(code, 0));
-    LLVMPositionBuilderAtEnd(code->builder, here);
-    refuse_negative_sizes(code, kernel->program);
-    emit_early_checks(code, kernel->body);
+/* A version is for the function alone. */
+static Emitted emit_variant(Code *code, const Variant *variant) {
+    Emitted emitted = {0};
+    const Kernel *kernel = variant->kernel;
+    if (!code->options->candidate)
+        emit_workspace_size(code, kernel, NULL, &emitted);
+    emitted.function = emit_body(code, kernel, kernel->program->symbol, NULL, emitted.workspace);
+    LLVMSetLinkage(emitted.function, LLVMInternalLinkage);
+    if (emitted.size)
+        LLVMSetLinkage(emitted.size, LLVMInternalLinkage);
+    return emitted;
 }
 
-/* int64_t NAME_packed_ARG_size(sizes of ARG...) */
-static void emit_size(Code *code, const Kernel *kernel, const Packing *packing) {
+/* Another name, for others: calls inside the object reach the function itself, whatever libraries define. */
+static void export_as(Code *code, LLVMValueRef function, const char *name) {
+    LLVMSetLinkage(function, LLVMInternalLinkage);
+    LLVMAddAlias2(code->module, LLVMGlobalGetValueType(function), 0, function, name);
+}
+
+/* NAME, and beside it NAME_in and NAME_workspace_size. Without temporaries in memory NAME has the code. */
+static LLVMValueRef emit_ways_in(Code *code, const Kernel *kernel, const Emitted *variants) {
     const Program *program = kernel->program;
-    LLVMTypeRef *types = ARENA_ARRAY(code->arena, LLVMTypeRef, program->size_count + 1);
-    for (int i = 0; i < program->size_count; i++)
-        types[i] = code->i64;
-    LLVMTypeRef type = LLVMFunctionType(code->i64, types, (unsigned)program->size_count, false);
-    LLVMValueRef function = LLVMAddFunction(code->module, packing->size_symbol, type);
-    set_target_attributes(code, function);
-    forget_values(code);
-    frame_open(code, function);
-    debug_function(code, function, packing->size_symbol, program->loc);
-    for (int i = 0; i < program->size_count; i++)
-        bind_variable(code, program->sizes[i], LLVMGetParam(function, (unsigned)i));
-    refuse_with_zero(code, kernel);
-    forget_values(code);
-    Expr *bytes = expr_int(code->arena, element_info[packing->packed->type].bytes);
-    Expr *size = expr_binary(code->arena, OP_MUL, tensor_size(code->arena, packing->packed), bytes);
-    LLVMBuildRet(code->builder, emit_value(code, size));
-    frame_close(code);
+    const char *symbol = program->symbol, *in = arena_printf(code->arena, "%s_in", symbol);
+    if (code->options->candidate)
+        return emit_body(code, kernel, symbol, variants, false);
+    Emitted emitted = {0};
+    emit_workspace_size(code, kernel, variants, &emitted);
+    if (!emitted.workspace) {
+        emitted.function = emit_body(code, kernel, symbol, variants, false);
+        emit_other_way(code, program, &emitted, in);
+        return emitted.function;
+    }
+    emitted.function = emit_body(code, kernel, arena_printf(code->arena, "%s.in", symbol), variants, true);
+    export_as(code, emitted.function, in);
+    return emit_other_way(code, program, &emitted, symbol);
 }
 
 static void emit_packing(Code *code, const Kernel *kernel) {
     if (kernel->packed)
-        emit_body(code, kernel->packed, NULL);
+        emit_ways_in(code, kernel->packed, NULL);
     code->has_twin = false;
     for (int i = 0; i < kernel->packing_count; i++) {
-        emit_body(code, kernel->packings[i].kernel, NULL);
-        emit_size(code, kernel->packings[i].kernel, &kernel->packings[i]);
+        const Kernel *packing = kernel->packings[i].kernel;
+        emit_body(code, packing, packing->program->symbol, NULL, false);
+        emit_packed_size(code, packing, &kernel->packings[i]);
     }
 }
 
 void emit_function(Code *code, const Kernel *kernel) {
-    LLVMValueRef *variants = ARENA_ARRAY(code->arena, LLVMValueRef, kernel->variant_count + 1);
+    Emitted *variants = ARENA_ARRAY(code->arena, Emitted, kernel->variant_count + 1);
     code->has_twin = false;
-    for (int i = 0; i < kernel->variant_count; i++) {
-        variants[i] = emit_body(code, kernel->variants[i].kernel, NULL);
-        LLVMSetLinkage(variants[i], LLVMInternalLinkage);
-    }
+    for (int i = 0; i < kernel->variant_count; i++)
+        variants[i] = emit_variant(code, &kernel->variants[i]);
     code->has_twin = kernel->packed != NULL;
-    LLVMValueRef function = emit_body(code, kernel, variants);
+    LLVMValueRef function = emit_ways_in(code, kernel, variants);
     emit_packing(code, kernel);
     if (code->options->candidate)
         emit_entry(code, kernel->program, function);

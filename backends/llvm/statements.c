@@ -25,9 +25,17 @@ static void emit_check(Code *code, const Stmt *stmt) {
     LLVMPositionBuilderAtEnd(code->builder, passed);
 }
 
+/* Whether the sizes and parameters in an expression have values: functions that tell bytes know the sizes alone. */
+static bool has_values(const Code *code, const Expr *e) {
+    EACH_EXPR(part, e)
+        if (part->kind == EXPR_VAR && !address_map_get(&code->frame->variables, part->var))
+            return false;
+    return true;
+}
+
 void emit_early_checks(Code *code, const Stmt *stmt) {
     debug_location(code, stmt->loc);
-    if (stmt->kind == STMT_CHECK && !expr_reads(stmt->condition)) {
+    if (stmt->kind == STMT_CHECK && !expr_reads(stmt->condition) && has_values(code, stmt->condition)) {
         forget_values(code);
         emit_check(code, stmt);
         address_map_set(code->arena, &code->checked, stmt, (void *)stmt);

@@ -1,10 +1,10 @@
 /* temporaries.c - where a kernel's temporaries live.
  *
- * Small ones of constant size are on the stack. All others come from one aligned allocation at the entry of the
- * function, before anything is written. Those that no statement needs at the same time share bytes: if all sizes are
- * known, each lies in the lowest gap that is left for it, the larger ones first; otherwise in slots. Those of a
- * parallel loop's body are in a slice, and there are as many slices as threads. A size that overflows counts as one
- * that cannot be allocated.
+ * Small ones of constant size are on the stack. All others are in one aligned piece of memory, which the function takes
+ * at its entry, of the pool or of its caller (pool.c), before anything is written. Those that no statement needs at the
+ * same time share bytes: if all sizes are known, each lies in the lowest gap that is left for it, the larger ones
+ * first; otherwise in slots. Those of a parallel loop's body are in a slice, and there are as many slices as threads. A
+ * size that overflows counts as one that cannot be allocated.
  */
 #include "backends/llvm/code.h"
 #include "lang/diag.h"
@@ -15,7 +15,7 @@
 
 enum {
     STACK_TENSOR_BYTES = 32 * 1024, /* the largest temporary on the stack */
-    STACK_FRAME_BYTES = 64 * 1024 /* all on a function's stack: threads may have small ones */
+    STACK_FRAME_BYTES = 64 * 1024   /* all on a function's stack: threads may have small ones */
 };
 
 typedef struct Layout {
@@ -115,7 +115,7 @@ typedef struct Block {
     const Tensor *tensor; /* or NULL */
     int first, last;
     LLVMValueRef bytes;
-    int from, to; /* the offsets of the layout that begin in it */
+    int from, to;      /* the offsets of the layout that begin in it */
     int64_t known, at; /* if all sizes are known: its bytes and its place */
     int slot;          /* else: what it shares with others */
 } Block;
@@ -257,8 +257,7 @@ static LLVMValueRef thread_count(Code *code) {
         return index_constant(code, code->target->threads);
     if (code->options->candidate)
         return index_constant(code, sysconf(_SC_NPROCESSORS_ONLN));
-    LLVMValueRef count = emit_call(code, external_function(code, "omp_get_max_threads", code->i32, NULL, 0), NULL, 0);
-    return LLVMBuildSExt(code->builder, count, code->i64, "");
+    return emit_thread_count(code, code->frame->workspace);
 }
 
 /* The body is a function with its own stack, whose offsets begin in its slice. */
@@ -321,7 +320,17 @@ static LLVMValueRef lay_out(Layout *layout, Stmt *const *statements, int count) 
     return place_blocks(layout, &blocks);
 }
 
-/* --- the allocation --- */
+/* --- the memory --- */
+
+LLVMValueRef temporary_bytes(Code *code, const Stmt *body) {
+    Layout layout = {.code = code, .overflow = constant_int(code->i1, 0)};
+    LLVMValueRef bytes = lay_out(&layout, (Stmt *const[]){(Stmt *)body}, 1);
+    if (bytes == index_constant(code, 0))
+        return NULL;
+    LLVMValueRef all = index_constant(code, TOO_MANY_BYTES);
+    bytes = LLVMBuildSelect(code->builder, layout.overflow, all, bytes, "");
+    return larger(&layout, bytes, index_constant(code, DATA_ALIGNMENT));
+}
 
 static void open_leave_block(Code *code) {
     Frame *frame = code->frame;
@@ -332,21 +341,12 @@ static void open_leave_block(Code *code) {
     LLVMPositionBuilderAtEnd(code->builder, here);
 }
 
-void allocate_temporaries(Code *code, const Stmt *body) {
+void take_temporaries(Code *code, const Stmt *body) {
     LLVMBuilderRef b = code->builder;
-    Layout layout = {.code = code, .overflow = constant_int(code->i1, 0)};
-    LLVMValueRef none = index_constant(code, 0);
-    LLVMValueRef bytes = lay_out(&layout, (Stmt *const[]){(Stmt *)body}, 1);
-    if (bytes == none)
+    LLVMValueRef bytes = temporary_bytes(code, body);
+    if (!bytes)
         return;
-    LLVMValueRef all = index_constant(code, INT64_MAX & -DATA_ALIGNMENT);
-    bytes = LLVMBuildSelect(b, layout.overflow, all, bytes, "");
-    bytes = larger(&layout, bytes, index_constant(code, DATA_ALIGNMENT));
-    LLVMTypeRef parameters[] = {code->i64, code->i64};
-    LLVMValueRef args[] = {index_constant(code, DATA_ALIGNMENT), bytes};
-    LLVMValueRef allocate = external_function(code, "aligned_alloc", code->pointer, parameters, 2);
-    add_attribute(code, allocate, LLVMAttributeReturnIndex, "noalias");
-    LLVMValueRef heap = emit_call(code, allocate, args, 2);
+    LLVMValueRef heap = emit_take(code, code->frame->workspace, bytes);
     LLVMBasicBlockRef failed = new_block(code, "no_memory"), work = new_block(code, "work");
     LLVMBuildCondBr(b, LLVMBuildIsNull(b, heap, ""), failed, work);
     LLVMPositionBuilderAtEnd(b, failed);
@@ -356,13 +356,12 @@ void allocate_temporaries(Code *code, const Stmt *body) {
     open_leave_block(code);
 }
 
-void free_temporaries(Code *code) {
+void give_temporaries(Code *code) {
     Frame *frame = code->frame;
     if (!frame->leave)
         return;
     LLVMMoveBasicBlockAfter(frame->leave, LLVMGetLastBasicBlock(frame->function));
     LLVMPositionBuilderAtEnd(code->builder, frame->leave);
-    LLVMTypeRef parameters[] = {code->pointer};
-    emit_call(code, external_function(code, "free", code->nothing, parameters, 1), &frame->heap, 1);
+    emit_give(code, frame->workspace, frame->heap);
     LLVMBuildRet(code->builder, frame->status);
 }

@@ -32,6 +32,7 @@ struct LoadedObject {
     size_t names_size;
     uint64_t *values;                         /* address of each symbol */
     size_t veneers, slots, commons, contents; /* offsets of the tables */
+    bool ready;                               /* its functions may be called */
 };
 
 static bool inside(const LoadedObject *o, uint64_t offset, uint64_t bytes) {
@@ -353,7 +354,8 @@ LoadedObject *loader_load(Arena *arena, const void *bytes, size_t size, const Lo
     o->arena = arena;
     o->size = size;
     o->header = (const Elf64_Ehdr *)o->image;
-    if (load(o, symbols, symbol_count, why))
+    o->ready = load(o, symbols, symbol_count, why);
+    if (o->ready)
         return o;
     loader_unload(o);
     return NULL;
@@ -367,7 +369,15 @@ void *loader_find(const LoadedObject *o, const char *name) {
     return NULL;
 }
 
+/* The object's own end: it frees what its calls left for the next ones. */
+static void release(LoadedObject *o) {
+    void *function = o->ready ? loader_find(o, "tensorc_release") : NULL;
+    if (function)
+        ((void (*)(void))(uintptr_t)function)();
+}
+
 void loader_unload(LoadedObject *o) {
+    release(o);
     if (o->base)
         munmap(o->base, o->mapped);
     free(o->placed);

@@ -1,4 +1,4 @@
-/* tensorc_runtime.h - what generated functions return, and what runs their parallel loops.
+/* tensorc_runtime.h - what generated functions return, what runs their parallel loops, and what frees their memory.
  *
  * Objects with parallel loops call OpenMP's runtime (link with -fopenmp, or -lgomp). A program that has threads of its
  * own replaces it by defining, in one of its files,
@@ -26,6 +26,10 @@ extern "C" {
 typedef void tensorc_parallel_body(void *closure, int64_t begin, int64_t end);
 typedef void tensorc_parallel_function(tensorc_parallel_body *body, void *closure, int64_t extent);
 extern tensorc_parallel_function *tensorc_parallel_hook;
+
+/* Frees the memory that calls have left for later ones, of all objects in this program, or in this shared library.
+ * Other threads may be in calls. */
+void tensorc_release(void);
 
 #ifdef __cplusplus
 }
