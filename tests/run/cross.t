@@ -18,6 +18,21 @@ for level in -O0 -O2; do
     runs "runs at $level" qemu-aarch64 ./application || diag_file "$work/out" 200
 done
 
+# --- where temporaries live
+wrap="-Wl,--wrap=aligned_alloc -Wl,--wrap=free"
+runs "functions with temporaries" "$TENSORC" -c -O2 -w --threads=1 --target=aarch64 "$here/workspace.tensor" \
+    -o workspace.o --header workspace.h
+if have $cross && have qemu-aarch64; then
+    # shellcheck disable=SC2086 # words
+    runs "link" $cross -static -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -I. "$here/workspace.c" workspace.o \
+        -o workspace $wrap -pthread -lm
+    for mode in in address refused threads sizes; do
+        runs "temporaries: $mode" qemu-aarch64 ./workspace $mode || diag_file "$work/out"
+    done
+else
+    skip "no $cross or qemu-aarch64 here" 6
+fi
+
 # --- objects for several processors: make knows what each is made from
 echo 'def twice(float(N) A) -> (B) { B(i) = 2 * A(i) }' >one.tensor
 echo 'import "one"   def more(float(N) A) -> (B) { B = twice(twice(A)) }' >'two a.tensor'
