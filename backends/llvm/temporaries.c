@@ -2,20 +2,22 @@
  *
  * Small ones of constant size are on the stack. All others are in one aligned piece of memory, which the function takes
  * at its entry, of the pool or of its caller (pool.c), before anything is written. Those that no statement needs at the
- * same time share bytes: if all sizes are known, each lies in the lowest gap that is left for it, the larger ones
- * first; otherwise in slots. Those of a parallel loop's body are in a slice, and there are as many slices as threads. A
- * size that overflows counts as one that cannot be allocated.
+ * same time share bytes: if all sizes are known, each lies in the lowest gap that is left for it, in the order that
+ * takes the fewest bytes of those that are tried; otherwise in slots. Those of a parallel loop's body are in a slice,
+ * and there are as many slices as threads. A size that overflows counts as one that cannot be allocated.
  */
 #include "backends/llvm/code.h"
 #include "lang/diag.h"
 #include "lang/program.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum {
     STACK_TENSOR_BYTES = 32 * 1024, /* the largest temporary on the stack */
-    STACK_FRAME_BYTES = 64 * 1024   /* all on a function's stack: threads may have small ones */
+    STACK_FRAME_BYTES = 64 * 1024,  /* all on a function's stack: threads may have small ones */
+    ARRANGEMENT_ROUNDS = 32         /* for each order that is tried */
 };
 
 typedef struct Layout {
@@ -147,12 +149,22 @@ static void move_block(Layout *layout, const Block *block, LLVMValueRef offset) 
     }
 }
 
+/* --- known sizes: an arrangement of few bytes --- */
+
+static int by_start(const void *a, const void *b) {
+    const Block *x = a, *y = b;
+    return x->first != y->first ? x->first - y->first : x->from - y->from;
+}
+
 /* Larger ones first: they leave gaps for the others. */
 static int by_size(const void *a, const void *b) {
     const Block *x = a, *y = b;
-    if (x->known != y->known)
-        return x->known < y->known ? 1 : -1;
-    return x->first != y->first ? x->first - y->first : x->from - y->from;
+    return x->known != y->known ? (x->known < y->known ? 1 : -1) : by_start(a, b);
+}
+
+static int by_end(const void *a, const void *b) {
+    const Block *x = a, *y = b;
+    return x->last != y->last ? y->last - x->last : by_size(a, b);
 }
 
 static int by_place(const void *a, const void *b) {
@@ -161,8 +173,8 @@ static int by_place(const void *a, const void *b) {
 }
 
 /* The lowest gap among the `count` first blocks that are needed at once with this one. */
-static int64_t lowest_gap(Arena *arena, const BlockList *blocks, int count) {
-    const Block *block = &blocks->items[count], **others = ARENA_ARRAY(arena, const Block *, count + 1);
+static int64_t lowest_gap(const BlockList *blocks, int count, const Block **others) {
+    const Block *block = &blocks->items[count];
     int found = 0;
     int64_t at = 0;
     for (int b = 0; b < count; b++)
@@ -174,18 +186,75 @@ static int64_t lowest_gap(Arena *arena, const BlockList *blocks, int count) {
     return at;
 }
 
-static LLVMValueRef place_known(Layout *layout, BlockList *blocks) {
-    LLVMValueRef end = index_constant(layout->code, 0);
-    qsort(blocks->items, (size_t)blocks->count, sizeof *blocks->items, by_size);
+/* Places the blocks in their order. Returns the one that ends last. */
+static int place_in_order(BlockList *blocks, const Block **others) {
+    int highest = 0;
     for (int b = 0; b < blocks->count; b++) {
-        Block *block = &blocks->items[b];
-        block->at = lowest_gap(layout->code->arena, blocks, b);
-        LLVMValueRef offset = index_constant(layout->code, block->at);
-        move_block(layout, block, offset);
-        end = larger(layout, end, add_bytes(layout, offset, block->bytes));
+        Block *block = &blocks->items[b], *top = &blocks->items[highest];
+        block->at = lowest_gap(blocks, b, others);
+        if (block->at + block->known > top->at + top->known)
+            highest = b;
     }
-    return end;
+    return highest;
 }
+
+static void bring_to_front(BlockList *blocks, int number) {
+    Block block = blocks->items[number];
+    memmove(blocks->items + 1, blocks->items, (size_t)number * sizeof block);
+    blocks->items[0] = block;
+}
+
+/* No arrangement has fewer bytes than are needed at one of the statements. */
+static int64_t most_at_once(const BlockList *blocks) {
+    int64_t most = 0;
+    for (int b = 0; b < blocks->count; b++) {
+        int64_t sum = 0;
+        for (int o = 0; o < blocks->count; o++)
+            if (blocks->items[o].first <= blocks->items[b].first && blocks->items[b].first <= blocks->items[o].last)
+                sum += blocks->items[o].known;
+        most = sum > most ? sum : most;
+    }
+    return most;
+}
+
+typedef struct Arrangement {
+    int64_t least; /* no arrangement takes fewer bytes */
+    int64_t bytes; /* of the best one so far */
+    Block *blocks; /* as they lie there */
+    const Block **others;
+} Arrangement;
+
+/* From this order on: the block that ends last is placed before all others in the next round. */
+static void try_order(Arrangement *best, BlockList *blocks, int (*order)(const void *, const void *)) {
+    qsort(blocks->items, (size_t)blocks->count, sizeof *blocks->items, order);
+    for (int round = 0; round < ARRANGEMENT_ROUNDS && best->bytes > best->least; round++) {
+        int highest = place_in_order(blocks, best->others);
+        int64_t bytes = blocks->items[highest].at + blocks->items[highest].known;
+        if (bytes < best->bytes) {
+            best->bytes = bytes;
+            memcpy(best->blocks, blocks->items, (size_t)blocks->count * sizeof *blocks->items);
+        }
+        if (highest == 0)
+            return;
+        bring_to_front(blocks, highest);
+    }
+}
+
+static LLVMValueRef place_known(Layout *layout, BlockList *blocks) {
+    Arena *arena = layout->code->arena;
+    Arrangement best = {.least = most_at_once(blocks), .bytes = INT64_MAX};
+    best.blocks = ARENA_ARRAY(arena, Block, blocks->count + 1);
+    best.others = ARENA_ARRAY(arena, const Block *, blocks->count + 1);
+    if (blocks->count == 0)
+        return index_constant(layout->code, 0);
+    try_order(&best, blocks, by_size);
+    try_order(&best, blocks, by_end);
+    for (int b = 0; b < blocks->count; b++)
+        move_block(layout, &best.blocks[b], index_constant(layout->code, best.blocks[b].at));
+    return index_constant(layout->code, best.bytes);
+}
+
+/* --- run-time sizes: slots --- */
 
 /* How well two blocks share a slot whose size is the larger one's: those of one shape lose nothing. */
 static int likeness(const Block *a, const Block *b) {

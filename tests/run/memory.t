@@ -136,4 +136,23 @@ for sizes in known any; do
         [ "$(bytes steps $sizes)" -le $((2 * 240000 + 128)) ]
     is "$(bytes blocks $sizes)" $((2 * 80000)) "slices of two threads lie where a buffer was, $sizes sizes"
 done
+
+# --- the larger one of the last two stages lies where the three before it were: 7 rows, by size alone they would be 9
+cat >uneven.tensor <<'END'
+def uneven(float(N) x) -> (y) {
+    a(i, j) = x(i) + j where j in 0:3
+    b(i, j) = a(N - 1 - i, j) * 2 where j in 0:3
+    c(i, j) = b(N - 1 - i, j) - 1 where j in 0:3
+    d(i, j) = c(N - 1 - i, j % 3) where j in 0:4
+    y(i) = d(N - 1 - i, 3) + d(i, 0)
+}
+export uneven(N=16384)
+END
+runs "stages of several sizes" "$TENSORC" -O0 -c uneven.tensor -o uneven.o --header uneven.h
+printf '%s\n' '#include "uneven.h"' '#include <stdio.h>' \
+    'int main(void) { return printf("%zu\n", uneven_workspace_size() - 63) < 0; }' >uneven.c
+runs "link" "$CC" -std=c11 uneven.c uneven.o -fopenmp -lm -o uneven
+runs "run" ./uneven
+is "$(cat out)" $((7 * 16384 * 4)) "take the least bytes"
+runs "and are right" "$TENSORC" -O0 -run uneven.tensor
 done_testing
