@@ -122,6 +122,13 @@ static int call_guarded(EntryFunction *entry, const Checked *c, void *const *arg
     return status;
 }
 
+static bool all_freed(void) {
+    for (int i = 0; i < REGION_LIMIT; i++)
+        if (allocated[i].pages)
+            return false;
+    return true;
+}
+
 int object_run(Arena *arena, const Kernel *kernel, const Checked *c, void *const *arguments, const int64_t *bytes,
                const char **why) {
     EmitOptions options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true};
@@ -144,5 +151,7 @@ int object_run(Arena *arena, const Kernel *kernel, const Checked *c, void *const
         *why = reason ? reason : "the object has no entry";
     if (loaded)
         loader_unload(loaded);
+    if (loaded && !all_freed())
+        *why = "the object's end leaves temporaries";
     return status;
 }
