@@ -334,8 +334,8 @@ static bool is_in_registers(const Code *code, const Tensor *tensor) {
 }
 
 static bool reads_registers(const Code *code, const Stmt *stmt) {
-    EACH_STMT_EXPR(e, stmt)
-        if (e->kind == EXPR_READ && is_in_registers(code, e->tensor))
+    EACH_STMT_READ(read, stmt)
+        if (is_in_registers(code, read->tensor))
             return true;
     return false;
 }
