@@ -415,11 +415,11 @@ static bool is_product(const Grouping *grouping, const StageUses *facts) {
 /* Takes in producers of which the root's row needs only a row. Returns the number of shared axes. */
 static int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
     const StageUses *own = &grouping->facts[program_stage_index(grouping->space->program, root)];
-    bool along = root->axis_count > 1 && !reads_row_reduction(grouping, root, members);
+    bool any = false, along = root->axis_count > 1 && !reads_row_reduction(grouping, root, members);
     along &= root->reduction_count == 0 || is_product(grouping, own);
     int depth = root->axis_count - (along || stage_is_column_reduction(grouping->space, root));
+    int least = 1; /* those of a reduction that is taken in element by element */
     depth = minimum(depth, stage_first_scatter(root));
-    bool any = false;
     for (int s = grouping->count - 1; s >= 0; s--) {
         StageUses *facts = &grouping->facts[s];
         bool tiled = stage_has_reuse(facts->stage) && !stage_is_row_reduction(grouping->space, facts->stage);
@@ -430,8 +430,10 @@ static int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
         axes = minimum(axes, stage_first_scatter(facts->stage));
         int shared = shared_depth(grouping, facts, members, minimum(depth, axes));
         bool rows = stage_is_row_reduction(grouping->space, facts->stage) && stage_has_reuse(facts->stage);
-        if (shared == 0 || (rows && shared < facts->stage->axis_count))
+        int needed = rows ? facts->stage->axis_count : least;
+        if (shared < needed)
             continue;
+        least = needed;
         depth = shared;
         members[s] = any = true;
     }

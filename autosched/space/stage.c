@@ -41,15 +41,24 @@ bool stage_is_ragged(const Stage *stage) {
     return ragged && stage->axis_count > 0 && stage_first_scatter(stage) == stage->axis_count;
 }
 
+/* Axes of more than one value. */
+static int long_axis_count(const Stage *stage) {
+    int count = 0;
+    for (int a = 0; a < stage->axis_count; a++)
+        count += axis_extent(stage->axes[a]) != 1;
+    return count;
+}
+
 /* Whether some operand of the reduction is read again for other elements of the result: worth a register tile. */
 bool stage_has_reuse(const Stage *stage) {
+    int long_axes = long_axis_count(stage);
     if (stage->combine == COMBINE_NONE || stage->reduction_count == 0 ||
         stage_first_scatter(stage) < stage->axis_count || stage_is_ragged(stage))
         return false;
     EACH_VALUE_READ(read, stage)
         for (int a = 0; a < stage->axis_count; a++)
             if (axis_extent(stage->axes[a]) != 1 && read->tensor->rank > 0 && !expr_uses_var(read, stage->axes[a]) &&
-                (stage_uses_axis(stage, read) || stage->axis_count == 1))
+                (stage_uses_axis(stage, read) || long_axes == 1))
                 return true;
     return false;
 }
