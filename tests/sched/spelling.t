@@ -75,4 +75,22 @@ sums=$("$TENSORC" -O2 --target=x86-64-v3 --threads=1 -c "$work/b.tensor" -o "$wo
     --emit-schedule=-)
 like "$sums" 'store_at\(b, ' "a blur of sums is computed in strips"
 unlike "$sums" 'store_at\(b, g[0-9]_tile\)' "which are as wide as the image"
+# mlp AXIS EXTENT: what -O2 chooses for two layers, whose results may have one more axis
+mlp() {
+    cat >"$work/mlp.tensor" <<EOF
+def f(float($2 700) x, const float(96, 700) w, const float(96) b, const float(18, 96) v, const float(18) c) -> (y) {
+    h($1 o) +=! x($1 k) * w(o, k)
+    g($1 o) = max(h($1 o) + b(o), 0)
+    z($1 o) +=! g($1 k) * v(o, k)
+    y($1 o) = z($1 o) + c(o)
+}
+export f
+EOF
+    "$TENSORC" -O2 --target=x86-64-v3 --threads=1 -c "$work/mlp.tensor" -o "$work/mlp.o" --db="$work/none.db" \
+        --emit-schedule="$work/mlp.schedule" && cat "$work/mlp.schedule"
+}
+vector=$(mlp "" "")
+like "$vector" 'rfactor\(g2_.*vectorize|vectorize\(g2_.*k_v' "sums of a layer's rows have vectors"
+is "$(mlp "n," "1,")" "$vector" "a batch of one row is scheduled as the row"
+
 done_testing
