@@ -89,10 +89,12 @@ bool stage_shares_axes(const Stage *stage, const Expr *read, int depth) {
 
 bool stage_reads_elementwise(const Stage *stage, const Expr *read) {
     for (int d = 0; d < read->count; d++) {
+        if (read->args[d]->kind != EXPR_VAR && stage_index_is_axis(stage, read->args[d], d))
+            continue; /* the only value of its axis */
         if (read->args[d]->kind != EXPR_VAR || read->args[d]->var->reduction)
             return false;
         for (int before = 0; before < d; before++)
-            if (read->args[before]->var == read->args[d]->var)
+            if (read->args[before]->kind == EXPR_VAR && read->args[before]->var == read->args[d]->var)
                 return false;
     }
     return !read->otherwise && read->count == stage->axis_count;

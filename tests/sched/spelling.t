@@ -93,4 +93,21 @@ vector=$(mlp "" "")
 like "$vector" 'rfactor\(g2_.*vectorize|vectorize\(g2_.*k_v' "sums of a layer's rows have vectors"
 is "$(mlp "n," "1,")" "$vector" "a batch of one row is scheduled as the row"
 
+# layer AXIS EXTENT: what -O2 chooses for a convolution and its activation, which may have one more axis
+layer() {
+    cat >"$work/layer.tensor" <<EOF
+def f(float($2 32, 30, 30) x, const float(64, 32, 3, 3) w, const float(64) b) -> (y) {
+    c($1 o, i, j) +=! x($1 k, i + p, j + q) * w(o, k, p, q)
+    y($1 o, i, j) = max(c($1 o, i, j) + b(o), 0)
+}
+export f
+EOF
+    "$TENSORC" -O2 --target=x86-64-v3 --threads=1 -c "$work/layer.tensor" -o "$work/layer.o" --db="$work/none.db" \
+        --emit-schedule=-
+}
+for batch in "" "1,"; do
+    like "$(layer "${batch:+n,}" "$batch")" 'compute_at\(c, [a-z_]*, scope=register\)' \
+        "an activation is computed with its convolution: ${batch:-no} batch"
+done
+
 done_testing
