@@ -12,9 +12,9 @@
  *   tensorc_release()                  frees all blocks that wait; runs also when the program or library ends
  *
  * A slot holds one word, which one atomic exchange takes: whoever has it owns the block. So any number of threads may
- * call at once, no lock is held over a fork, and a handler of signals may call. A block begins with the number of bytes
- * behind its first 64, which only its owner reads. Whoever changes what the slots hold changes the number in the names:
- * objects of two compilers may meet in one program.
+ * call at once, and no lock is held over a fork. A block begins with the number of bytes behind its first 64, which
+ * only its owner reads. Whoever changes what the slots hold changes the number in the names: objects of two compilers
+ * may meet in one program.
  */
 #include "backends/llvm/code.h"
 
