@@ -405,11 +405,12 @@ static bool reads_in_time(const StageState *stage, const NestRead *access, const
     return true;
 }
 
-/* Before the writer's nest all may be read; inside it only the element that is written, and only once. */
+/* Before the writer's nest all may be read; inside it only the element that is written, and only once. A part of a
+ * program may lack the writer: the whole is checked with it. */
 static bool check_initial_read(NestState *state, const StageState *stage, const NestRead *access) {
     const Expr *read = access->read;
     const StageState *writer = state_producer(state, read->tensor->buffer), *root = root_of(stage);
-    if (root != writer && order_of(state, root) < order_of(state, writer))
+    if (!writer || (root != writer && order_of(state, root) < order_of(state, writer)))
         return true;
     if (is_same_element(stage->nest.stage, read) && computes_once(&state->forms, stage, writer, access->initial) &&
         reads_in_time(stage, access, writer))

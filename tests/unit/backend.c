@@ -262,7 +262,7 @@ static void test_here(const char *folder, const char *target_name, int64_t n, Lo
         check_operation(&buffers, o, target_name, status);
     }
     if (library)
-        dlclose(library);
+        unload_kernels(library);
     arena_free(arena);
 }
 

@@ -251,7 +251,7 @@ static void test_batch(const char *folder, const char *target_name, int threads,
     }
     ok(library && !wrong_count, "%s, %d threads: cases %d to %d", target_name, threads, first, first + BATCH - 1);
     if (library)
-        dlclose(library);
+        unload_kernels(library);
     arena_free(arena);
 }
 

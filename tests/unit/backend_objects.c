@@ -194,7 +194,7 @@ static void test_statuses(void) {
     is_int(entry_of(library, "gather")((int64_t[]){3, 3}, (void *[]){x, ids, y}), STATUS_BAD_INDEX,
            "an index out of range");
     ok(y[0] == -1, "nothing is written before all are checked");
-    dlclose(library);
+    unload_kernels(library);
     arena_free(arena);
 }
 

@@ -333,7 +333,7 @@ static void test_target(const char *folder, const char *name, int lanes, uint32_
             test_points(&subjects[f], entry, shown);
         }
     if (library)
-        dlclose(library);
+        unload_kernels(library);
     arena_free(arena);
 }
 

@@ -91,6 +91,13 @@ void *load_kernels(const char *folder, Kernel *const *kernels, int count, const 
     return handle;
 }
 
+void unload_kernels(void *library) {
+    void (*release)(void) = (void (*)(void))dlsym(library, "tensorc_release");
+    if (release)
+        release();
+    dlclose(library);
+}
+
 EntryFunction *entry_of(void *library, const char *name) {
     char symbol[256];
     snprintf(symbol, sizeof symbol, "%s_call", name);

@@ -17,6 +17,8 @@ bool write_object(const char *path, Kernel *const *kernels, int count, const Tar
  * three parts, the last one first. */
 void *load_kernels(const char *folder, Kernel *const *kernels, int count, const Target *target,
                    const EmitOptions *options);
+/* Candidates leave it to their loader to free what their calls left for later ones. */
+void unload_kernels(void *library);
 /* NAME_call of a library. */
 EntryFunction *entry_of(void *library, const char *name);
 /* "cc", or what $CC names. */
