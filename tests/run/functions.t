@@ -23,11 +23,16 @@ program() {
     done
 }
 
-# called FLAGS: functions outside of the object that its code calls, in one line.
+# called FLAGS: functions outside of the object that its code calls, in one line. What frees the memory of temporaries
+# is in every object.
 called() {
     "$TENSORC" "$@" -S f.tensor -o f.s >log 2>&1 || echo "no code"
-    sed -n 's/^[[:space:]]*\(callq\{0,1\}\|jmp\|bl\|b\)[[:space:]]\{1,\}\([a-z][a-z0-9]*\)\(@PLT\)\{0,1\}$/\2/p' f.s |
-        sort | uniq -c | awk '{ print $2, $1 }' | tr '\n' ' '
+    awk '/^[A-Za-z_][A-Za-z0-9_.]*:/ { at = $1; sub(/:.*/, "", at); own[at] = 1 }
+        at != "tensorc_release" && $1 ~ /^(callq?|jmp|bl|b)$/ && $2 ~ /^[a-z][a-z0-9]*(@PLT)?$/ {
+            sub(/@PLT/, "", $2)
+            calls[$2]++
+        }
+        END { for (name in calls) if (!own[name]) print name, calls[name] }' f.s | sort | tr '\n' ' '
 }
 
 for type in float double half; do
