@@ -106,7 +106,8 @@ if [ "$(uname -m)" = x86_64 ]; then
     like "$(cat "$work/out")" 'doubled.*all results checked' "one that is statements alone"
     like "$(cat "$work/out")" 'product.*all results checked' "one that is a function"
     like "$(cat "$work/err")" 'instr twice does what it means on this machine' "what it means is checked"
-    unlike "$("$TENSORC" -S ir.tensor -o -)" 'call' "the functions are inlined"
+    unlike "$("$TENSORC" -S ir.tensor -o - | sed '/^tensorc_release:/,/^\.Lfunc_end/d')" 'call' \
+        "the functions are inlined"
     runs "for another machine" "$TENSORC" -v -S --target=x86-64-v4+avx512bf16+avx512fp16 -o /dev/null ir.tensor
 fi
 
