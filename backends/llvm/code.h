@@ -194,11 +194,13 @@ void add_attribute(Code *code, LLVMValueRef function, unsigned index, const char
 Frame *frame_open(Code *code, LLVMValueRef function); /* moves the builder to its first block */
 void frame_close(Code *code);                         /* the caller moves the builder back */
 /* A function of the module's own, which is called and never inlined, for sequences that stand in many places: it has
- * no lines of the source. What is emitted between open and close is its body, which ends with a return. */
+ * no lines of the source, and no value of its callers. What is emitted between open and close is its body, which ends
+ * with a return. */
 typedef struct Apart {
     LLVMValueRef function;
     LLVMBasicBlockRef at;
     LLVMMetadataRef line;
+    Memo *memo;
 } Apart;
 Apart apart_open(Code *code, const char *name, LLVMTypeRef type);
 LLVMValueRef apart_close(Code *code, const Apart *apart); /* the function; the builder is where it was */
@@ -211,6 +213,8 @@ LLVMValueRef entry_alloca(Code *code, LLVMTypeRef type, int alignment, const cha
 LLVMValueRef unknown_value(Code *code, LLVMValueRef value);
 LLVMValueRef variable_value(Code *code, const Var *var);
 void bind_variable(Code *code, const Var *var, LLVMValueRef value);
+/* The tensor whose memory it names: initial values lie where the result will. */
+const Tensor *tensor_in_memory(const Tensor *tensor);
 Buffer *buffer_of(Code *code, const Tensor *tensor);
 void bind_buffer(Code *code, const Tensor *tensor, LLVMValueRef pointer);
 void return_status(Code *code, LLVMValueRef status);  /* leaves the function; the builder has no block afterwards */

@@ -55,7 +55,9 @@ void frame_close(Code *code) {
 }
 
 Apart apart_open(Code *code, const char *name, LLVMTypeRef type) {
-    Apart apart = {.at = LLVMGetInsertBlock(code->builder), .line = LLVMGetCurrentDebugLocation2(code->builder)};
+    Apart apart = {.at = LLVMGetInsertBlock(code->builder),
+                   .line = LLVMGetCurrentDebugLocation2(code->builder),
+                   .memo = code->memo};
     apart.function = LLVMAddFunction(code->module, name, type);
     LLVMSetLinkage(apart.function, LLVMInternalLinkage);
     set_target_attributes(code, apart.function);
@@ -63,11 +65,13 @@ Apart apart_open(Code *code, const char *name, LLVMTypeRef type) {
     add_attribute(code, apart.function, (unsigned)LLVMAttributeFunctionIndex, "willreturn");
     LLVMSetCurrentDebugLocation2(code->builder, NULL);
     frame_open(code, apart.function);
+    forget_values(code);
     return apart;
 }
 
 LLVMValueRef apart_close(Code *code, const Apart *apart) {
     frame_close(code);
+    code->memo = apart->memo;
     LLVMPositionBuilderAtEnd(code->builder, apart->at);
     LLVMSetCurrentDebugLocation2(code->builder, apart->line);
     return apart->function;
@@ -121,9 +125,12 @@ LLVMValueRef unknown_value(Code *code, LLVMValueRef value) {
     return unknown;
 }
 
+const Tensor *tensor_in_memory(const Tensor *tensor) {
+    return tensor->role == ROLE_INITIAL && tensor->buffer ? tensor->buffer : tensor;
+}
+
 Buffer *buffer_of(Code *code, const Tensor *tensor) {
-    if (tensor->role == ROLE_INITIAL && tensor->buffer)
-        tensor = tensor->buffer;
+    tensor = tensor_in_memory(tensor);
     Buffer *buffer = address_map_get(&code->frame->buffers, tensor);
     if (!buffer && tensor->role == ROLE_CONSTANT) {
         LLVMValueRef pointer = constant_pointer(code, tensor);

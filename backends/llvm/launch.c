@@ -42,12 +42,9 @@ static LLVMValueRef shared_function(Code *code, const char *name, void (*emit)(C
     LLVMValueRef known = LLVMGetNamedFunction(code->module, name);
     if (known)
         return known;
-    Memo *memo = code->memo;
     Apart apart = apart_open(code, name, LLVMFunctionType(code->nothing, &code->pointer, 1, false));
-    forget_values(code);
     emit(code, LLVMGetParam(apart.function, 0));
     LLVMBuildRetVoid(code->builder);
-    code->memo = memo;
     return apart_close(code, &apart);
 }
 

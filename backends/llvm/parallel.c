@@ -36,8 +36,7 @@ enum { LOOP_BEGIN, LOOP_END, LOOP_VALUES };
 
 static void collect_tensor(Outline *outline, const Tensor *tensor) {
     Code *code = outline->code;
-    if (tensor->role == ROLE_INITIAL && tensor->buffer)
-        tensor = tensor->buffer;
+    tensor = tensor_in_memory(tensor);
     const Buffer *buffer = address_map_get(&code->frame->buffers, tensor);
     if (address_map_get(&outline->inner, tensor))
         return;
@@ -302,10 +301,11 @@ static void emit_functions(Outline *outline, bool threads) {
     note_inner(outline, stmt);
     collect_statements(outline, stmt->body, stmt->count);
     collect_values(outline);
-    make_closure_type(outline);
     emit_loop_function(outline);
-    if (threads)
+    if (threads) {
+        make_closure_type(outline);
         emit_range_function(outline);
+    }
     code->outlined_count++;
     forget_values(code);
     LLVMPositionBuilderAtEnd(code->builder, here);
@@ -327,9 +327,7 @@ enum { NODES_APART = 64 }; /* of a nest that is worth a call */
 
 /* Whether the caller has the tensor in registers. */
 static bool is_in_registers(const Code *code, const Tensor *tensor) {
-    if (tensor && tensor->role == ROLE_INITIAL && tensor->buffer)
-        tensor = tensor->buffer;
-    const Buffer *buffer = tensor ? address_map_get(&code->frame->buffers, tensor) : NULL;
+    const Buffer *buffer = tensor ? address_map_get(&code->frame->buffers, tensor_in_memory(tensor)) : NULL;
     return buffer && buffer->registers;
 }
 

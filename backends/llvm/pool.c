@@ -55,24 +55,17 @@ typedef struct Helper {
     Apart apart;
     LLVMValueRef function;
     bool made;
-    Memo *memo;
 } Helper;
 
 static Helper helper_open(Code *code, const char *name, LLVMTypeRef result, LLVMTypeRef *types, unsigned count) {
-    Helper helper = {.function = LLVMGetNamedFunction(code->module, name), .memo = code->memo};
+    Helper helper = {.function = LLVMGetNamedFunction(code->module, name)};
     helper.made = helper.function != NULL;
     if (helper.made)
         return helper;
     helper.apart = apart_open(code, name, LLVMFunctionType(result, types, count, false));
     helper.function = helper.apart.function;
     share_symbol(code, helper.function, LLVMLinkOnceODRLinkage);
-    forget_values(code);
     return helper;
-}
-
-static LLVMValueRef helper_close(Code *code, const Helper *helper) {
-    code->memo = helper->memo;
-    return apart_close(code, &helper->apart);
 }
 
 /* --- statements of helpers --- */
@@ -145,7 +138,7 @@ static LLVMValueRef claim_function(Code *code) {
     return_if(code, LLVMIntEQ, block, none(code), none(code));
     count_bytes(code, LLVMAtomicRMWBinOpSub, block_bytes(code, block));
     LLVMBuildRet(code->builder, block);
-    return helper_close(code, &helper);
+    return apart_close(code, &helper.apart);
 }
 
 static LLVMValueRef claim(Code *code, LLVMValueRef index) {
@@ -182,7 +175,7 @@ static LLVMValueRef put_function(Code *code) {
     count_bytes(code, LLVMAtomicRMWBinOpSub, bytes);
     free_block(code, block);
     LLVMBuildRetVoid(code->builder);
-    return helper_close(code, &helper);
+    return apart_close(code, &helper.apart);
 }
 
 static void put(Code *code, LLVMValueRef block) {
@@ -211,7 +204,7 @@ LLVMValueRef emit_release(Code *code) {
     free_block(code, claim(code, loop.index));
     loop_end(code, &loop);
     LLVMBuildRetVoid(code->builder);
-    helper_close(code, &helper);
+    apart_close(code, &helper.apart);
     if (code->options->candidate) {
         LLVMSetLinkage(helper.function, LLVMExternalLinkage); /* the loader calls it */
         return helper.function;
@@ -288,7 +281,7 @@ LLVMValueRef emit_take(Code *code, LLVMValueRef workspace, LLVMValueRef bytes) {
         LLVMBuildStore(code->builder, wanted, LLVMBuildIntToPtr(code->builder, block, code->pointer, ""));
         LLVMBuildRet(code->builder, block_memory(code, block));
         add_attribute(code, helper.function, LLVMAttributeReturnIndex, "noalias");
-        helper_close(code, &helper);
+        apart_close(code, &helper.apart);
     }
     return emit_call(code, helper.function, (LLVMValueRef[]){workspace, bytes}, 2);
 }
@@ -302,7 +295,7 @@ void emit_give(Code *code, LLVMValueRef workspace, LLVMValueRef memory) {
         block = LLVMBuildPtrToInt(code->builder, block, code->i64, "");
         put(code, LLVMBuildSub(code->builder, block, index_constant(code, HEAD_BYTES), ""));
         LLVMBuildRetVoid(code->builder);
-        helper_close(code, &helper);
+        apart_close(code, &helper.apart);
     }
     emit_call(code, helper.function, (LLVMValueRef[]){workspace, memory}, 2);
 }
@@ -322,7 +315,7 @@ LLVMValueRef emit_thread_count(Code *code, LLVMValueRef workspace) {
                                                    LLVMAtomicOrderingMonotonic, LLVMAtomicOrderingMonotonic, false);
         return_if(code, LLVMIntEQ, LLVMBuildExtractValue(b, pair, 1, ""), constant_int(code->i1, 1), now);
         LLVMBuildRet(b, LLVMBuildExtractValue(b, pair, 0, ""));
-        helper_close(code, &helper);
+        apart_close(code, &helper.apart);
     }
     return emit_call(code, helper.function, &workspace, 1);
 }
