@@ -435,10 +435,21 @@ static bool concerns(Arena *arena, Expr *condition, Expr *const *index, int coun
     return sides[0].count + sides[1].count == 0;
 }
 
-/* A guard may itself read what only exists where the condition holds. */
-static bool concerns_read(Arena *arena, Expr *condition, const Expr *read) {
-    return concerns(arena, condition, read->args, read->count) ||
-           (read->guard && expr_reads(read->guard) && concerns(arena, condition, &read->guard, 1));
+static bool reads_under(Arena *arena, const Expr *guard, const Expr *condition) {
+    EACH_EXPR(e, guard) {
+        ExprList own = {0};
+        if (e->kind == EXPR_READ && e->guard)
+            conjuncts_add(arena, &own, e->guard);
+        if (conditions_have(&own, condition))
+            return true;
+    }
+    return false;
+}
+
+/* A guard may itself read what only exists where the condition holds, even if it keeps a read that is inside anyway. */
+static bool concerns_guard(Arena *arena, Expr *condition, Expr *guard) {
+    return guard && expr_reads(guard) &&
+           (reads_under(arena, guard, condition) || concerns(arena, condition, &guard, 1));
 }
 
 /* Conditions that an IF drops, and predicates that stay, inside and around it. Together they imply more than alone. */
@@ -481,18 +492,22 @@ static void guard_by_loops(Arena *arena, const Finish *finish, Expr *read) {
 
 static Expr *guard_read(Arena *arena, Expr *e, void *context) {
     const Finish *finish = context;
-    if (e->kind != EXPR_READ || index_inside(arena, e->tensor, e->args))
+    if (e->kind != EXPR_READ)
+        return e;
+    bool inside = index_inside(arena, e->tensor, e->args);
+    if (inside && !e->guard)
         return e;
     Expr *read = expr_copy(arena, e);
     for (int i = 0; i < finish->dropped.count; i++) {
         Expr *dropped = finish->dropped.items[i];
-        bool needed = concerns_read(arena, dropped, e);
-        for (int k = 0; k < finish->kept.count && !needed; k++)
+        bool needed = concerns_guard(arena, dropped, e->guard) ||
+                      (!inside && concerns(arena, dropped, e->args, e->count));
+        for (int k = 0; k < finish->kept.count && !inside && !needed; k++)
             needed = concerns_by(finish->kept.items[k], dropped, e);
         if (needed)
             read->guard = expr_and(arena, read->guard, dropped);
     }
-    if (!is_inside_by_guard(arena, read))
+    if (!inside && !is_inside_by_guard(arena, read))
         guard_by_loops(arena, finish, read);
     return read;
 }
