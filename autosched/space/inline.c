@@ -1,0 +1,276 @@
+/* inline.c - which stages are inlined into their readers, and which leave their scan (Ansor's rules: skip, always
+ * inline). Collects first what each stage reads.
+ */
+#include "autosched/space/grouping.h"
+
+#include <string.h>
+
+enum { INLINED_NODES = 128, CHEAP_USES = 4, CHEAP_OPERATIONS = 4 };
+
+typedef LIST(const Expr *) Reads;
+
+/* --- facts --- */
+
+StageUses *facts_of(Grouping *grouping, const Tensor *tensor) {
+    const Stage *stage = program_stage_of(grouping->space->program, tensor);
+    return stage ? &grouping->facts[program_stage_index(grouping->space->program, stage)] : NULL;
+}
+
+/* The reads of a stage and of the producers inlined into it; indices of the latter are those of the inlined stage. */
+static void stage_reads(Grouping *grouping, const Stage *stage, Arena *arena, Reads *reads) {
+    EACH_STAGE_READ(read, stage)
+        list_push(arena, reads, read);
+    EACH_STAGE_READ(read, stage) {
+        StageUses *producer = facts_of(grouping, read->tensor);
+        if (producer && producer->inlined)
+            stage_reads(grouping, producer->stage, arena, reads);
+    }
+}
+
+/* Adds the reader to the consumers of what the stage reads, also through inlined stages. seen: the last reader
+ * added. */
+static void add_consumer(Grouping *grouping, int reader, int stage, int *seen) {
+    for (int p = 0; p < grouping->facts[stage].producers.count; p++) {
+        int producer = grouping->facts[stage].producers.items[p];
+        StageUses *facts = &grouping->facts[producer];
+        if (seen[producer] == reader)
+            continue;
+        seen[producer] = reader;
+        list_push(grouping->space->arena, &facts->consumers, reader);
+        if (facts->inlined)
+            add_consumer(grouping, reader, producer, seen);
+    }
+}
+
+static void find_consumers(Grouping *grouping) {
+    int seen[grouping->count + 1];
+    for (int s = 0; s < grouping->count; s++) {
+        grouping->facts[s].consumers.count = 0;
+        seen[s] = -1;
+    }
+    for (int s = 0; s < grouping->count; s++)
+        if (!grouping->facts[s].inlined)
+            add_consumer(grouping, s, s, seen);
+}
+
+static void list_producer(Grouping *grouping, StageUses *facts, const Tensor *tensor) {
+    const StageUses *producer = facts_of(grouping, tensor);
+    if (producer)
+        list_push(grouping->space->arena, &facts->producers, (int)(producer - grouping->facts));
+}
+
+bool stage_reads_initial(const Stage *stage) {
+    EACH_STAGE_READ(read, stage)
+        if (read->tensor->role == ROLE_INITIAL)
+            return true;
+    return false;
+}
+
+void collect_facts(Grouping *grouping) {
+    const Program *program = grouping->space->program;
+    for (int s = 0; s < program->stage_count; s++) {
+        StageUses *facts = &grouping->facts[s];
+        facts->stage = program->stages[s];
+        facts->output = stage_output(facts->stage) != NULL || s == grouping->space->bordered;
+        facts->scan = facts->stage->scan;
+        facts->grouped = grouping->space->held && grouping->space->held[s];
+        facts->reads_initial = stage_reads_initial(facts->stage);
+        EACH_STAGE_READ(read, facts->stage)
+            list_producer(grouping, facts, read->tensor);
+    }
+}
+
+/* --- inlining --- */
+
+bool stage_is_required(const Program *program, const Stage *stage) {
+    for (int r = 0; r < program->requirement_count; r++)
+        for (int c = 0; c < stage->component_count; c++)
+            if (expr_uses_tensor(program->requirements[r].condition, stage->components[c].tensor))
+                return true;
+    return false;
+}
+
+/* Whether the consumer's values read what the producer writes. */
+bool values_use(const Stage *consumer, const Stage *producer) {
+    EACH_VALUE_READ(read, consumer)
+        if (stage_writes(producer, read->tensor))
+            return true;
+    return false;
+}
+
+/* Nodes of a stage's value after inlining. */
+static int value_nodes(Space *space, const Stage *stage) {
+    int nodes = 0;
+    EACH_EXPR(e, inlined_stage(space, stage)->components[0].value)
+        nodes++;
+    return nodes;
+}
+
+/* Whether each element is computed once in a consumer: read element by element, or for the initial value. A reduction
+ * may read it again for the same element, which the backend finds. */
+static bool computed_once(Space *space, const Stage *consumer, const Stage *producer) {
+    const Expr *first = NULL;
+    int uses = 0;
+    EACH_VALUE_READ(read, consumer) {
+        if (!stage_writes(producer, read->tensor))
+            continue;
+        first = first ? first : read;
+        bool element = consumer->reduction_count == 0 && stage_reads_elementwise(consumer, first);
+        if (!(element || read_is_injective(consumer, first)) || !expr_equal(first, read))
+            return false;
+        uses++;
+    }
+    return (uses <= 1 || (consumer->reduction_count > 0 && uses * value_nodes(space, producer) <= INLINED_NODES));
+}
+
+static bool wants_inlining(Grouping *grouping, const StageUses *facts) {
+    const Stage *stage = facts->stage;
+    if (facts->grouped || facts->output || facts->reads_initial || stage->combine != COMBINE_NONE ||
+        facts->consumers.count == 0 || stage_is_required(grouping->space->program, stage))
+        return false;
+    for (int c = 0; c < facts->consumers.count; c++)
+        if (loses_cases(grouping->space, grouping->facts[facts->consumers.items[c]].stage, stage))
+            return false;
+    OperationCount cost = stage_operations(inlined_stage(grouping->space, stage)->components[0].value);
+    if (cost.operations == 0)
+        return true;
+    bool once = true, reused = false;
+    for (int c = 0; c < facts->consumers.count; c++) {
+        const Stage *consumer = grouping->facts[facts->consumers.items[c]].stage;
+        bool each = computed_once(grouping->space, consumer, stage);
+        once &= each;
+        reused |= !each && stage_has_reuse(consumer) && values_use(consumer, stage);
+    }
+    if (once && facts->consumers.count == 1)
+        return true;
+    return !reused && cost.expensive == 0 && cost.operations <= CHEAP_OPERATIONS &&
+           facts->consumers.count <= CHEAP_USES;
+}
+
+bool common_is_legal(Space *space) {
+    Arena *scratch = arena_new();
+    Group nothing = {0};
+    Sketch empty = {0};
+    bool legal = sketch_nest(scratch, space, &nothing, &empty) != NULL;
+    arena_free(scratch);
+    return legal;
+}
+
+/* A program with scans is asked as a whole: it has the steps as a loop. */
+static bool inline_is_legal(Grouping *grouping, const Prim *prim, int stage) {
+    Space *space = grouping->space;
+    if (!space->present) {
+        list_push(space->arena, &space->common, *prim);
+        space->common.count -= !common_is_legal(space);
+        return space->common.count > 0 && space->common.items[space->common.count - 1].args == prim->args;
+    }
+    bool readers[grouping->count + 1];
+    memset(readers, 0, sizeof readers);
+    for (int c = 0; c < grouping->facts[stage].consumers.count; c++)
+        readers[grouping->facts[stage].consumers.items[c]] = true;
+    bool legal = space_inline(space, prim, stage, readers);
+    if (legal)
+        list_push(space->arena, &space->common, *prim);
+    return legal;
+}
+
+/* Whether only one stage reads it, each element once: there it is computed wherever that is, in a strip or apart. */
+bool is_part_of_reader(Grouping *grouping, int stage) {
+    const StageUses *facts = &grouping->facts[stage];
+    const Stage *reader = facts->consumers.count == 1 ? grouping->facts[facts->consumers.items[0]].stage : NULL;
+    return reader && reader->combine == COMBINE_NONE && computed_once(grouping->space, reader, facts->stage);
+}
+
+/* Whether others of its pipeline read it. */
+bool is_piped(Grouping *grouping, int stage) {
+    const Pipeline *pipeline = pipeline_of(grouping->space, stage);
+    return pipeline && pipeline->stages[pipeline->count - 1] != stage;
+}
+
+bool is_not_piped(Grouping *grouping, int stage) {
+    return !is_piped(grouping, stage);
+}
+
+void inline_stages(Grouping *grouping, bool (*among)(Grouping *grouping, int stage)) {
+    Space *space = grouping->space;
+    for (int s = 0; s < grouping->count; s++) {
+        find_consumers(grouping);
+        StageUses *facts = &grouping->facts[s];
+        if (facts->inlined || !among(grouping, s) || !wants_inlining(grouping, facts))
+            continue;
+        Prim prim = {.op = PRIM_INLINE, .arg_count = 1, .args = ARENA_NEW(space->arena, PrimArg)};
+        prim.args[0] = arg_name(facts->stage->name);
+        facts->inlined = inline_is_legal(grouping, &prim, s);
+    }
+    find_consumers(grouping);
+}
+
+/* --- scans --- */
+
+/* Whether the reader, or a stage inlined into it, reads what an earlier step of the producer wrote. */
+bool reads_earlier_steps(Grouping *grouping, const StageUses *reader, const StageUses *producer) {
+    bool earlier = false;
+    if (!producer->scan)
+        return false;
+    EACH_STAGE_READ(read, reader->stage) {
+        const StageUses *read_stage = facts_of(grouping, read->tensor);
+        if (stage_writes(producer->stage, read->tensor))
+            earlier |= reader->stage->scan != producer->scan ||
+                       !stage_index_is_axis(reader->stage, read->args[producer->stage->step], reader->stage->step);
+        else if (read_stage && read_stage->inlined && read_stage != reader)
+            earlier |= values_use(read_stage->stage, producer->stage);
+    }
+    return earlier;
+}
+
+/* Whether the stage reads something that stays in its scan. */
+static bool needs_scan(Grouping *grouping, const StageUses *facts) {
+    Arena *arena = arena_new();
+    Reads reads = {0};
+    stage_reads(grouping, facts->stage, arena, &reads);
+    bool needs = false;
+    for (int r = 0; r < reads.count; r++) {
+        const StageUses *producer = facts_of(grouping, reads.items[r]->tensor);
+        needs |= producer && !producer->inlined && producer->scan == facts->scan;
+    }
+    arena_free(arena);
+    return needs;
+}
+
+static bool is_needed_in_scan(const Grouping *grouping, const StageUses *facts) {
+    for (int c = 0; c < facts->consumers.count; c++)
+        if (grouping->facts[facts->consumers.items[c]].scan == facts->scan)
+            return true;
+    return false;
+}
+
+static void take_out(Grouping *grouping, StageUses *facts) {
+    Space *space = grouping->space;
+    Prim prim = {.op = PRIM_COMPUTE_ROOT, .arg_count = 1, .args = ARENA_NEW(space->arena, PrimArg)};
+    prim.args[0] = arg_name(facts->stage->name);
+    list_push(space->arena, &space->common, prim);
+    if (common_is_legal(space))
+        facts->scan = NULL;
+    else
+        space->common.count--;
+}
+
+/* Not one of which a block says how it runs. */
+static bool may_be_taken_out(const StageUses *facts) {
+    return facts->scan && !facts->inlined && !facts->grouped;
+}
+
+/* Takes stages out of scans: what depends on no earlier step is computed for all steps before the scan; reductions that
+ * no step needs, after it. */
+void empty_scans(Grouping *grouping) {
+    for (int s = 0; s < grouping->count; s++) {
+        StageUses *facts = &grouping->facts[s];
+        if (may_be_taken_out(facts) && !needs_scan(grouping, facts))
+            take_out(grouping, facts);
+    }
+    for (int s = grouping->count - 1; s >= 0; s--) {
+        StageUses *facts = &grouping->facts[s];
+        if (may_be_taken_out(facts) && stage_has_reuse(facts->stage) && !is_needed_in_scan(grouping, facts))
+            take_out(grouping, facts);
+    }
+}
