@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIXED_TRIES = 40, KEPT = 16, CROSSED = 4 };
+enum { FIXED_TRIES = 40, KEPT = 16, CROSSED = 4, MISSES = 8 };
 /* Groups with expensive points get only a part of the points. */
 enum { MANY_GENES = 32, FEW_READS = 6, MANY_STAGES = 16, MOST_PARTS = 32 };
 /* Points to choose a schedule from: in all, and the least of a group. */
@@ -56,7 +56,9 @@ double estimated_seconds(Arena *arena, const Program *program, const Schedule *s
 
 /* The best few points of one group so far, best first. */
 typedef struct Leaders {
-    Arena *arena; /* of their points */
+    Arena *arena;      /* of their points */
+    int64_t most_code; /* the first one is at most so many instructions; 0: any number */
+    int misses;        /* that were more */
     int count, length;
     double seconds[KEPT];
     int *points[KEPT];
@@ -90,6 +92,17 @@ static void change_leader(Space *space, int number, Random *random, const Leader
     group_mutate(space, number, random, point);
 }
 
+static bool may_lead(const Leaders *leaders, double seconds) {
+    return leaders->count == 0 || seconds < leaders->seconds[0];
+}
+
+/* Counting takes many times as long as an estimate: after some misses nothing leads any more. */
+static bool code_fits(Space *space, int number, const int *point, Leaders *leaders) {
+    bool fits = leaders->misses < MISSES && group_code(space, number, point) <= leaders->most_code;
+    leaders->misses += !fits;
+    return fits;
+}
+
 /* Estimates a point, unless it was estimated before. */
 static void look_at(Arena *scratch, Space *space, int number, const int *point, HashSet *looked_at, Leaders *leaders) {
     uint64_t hash = group_hash(space, number, point);
@@ -97,7 +110,10 @@ static void look_at(Arena *scratch, Space *space, int number, const int *point, 
         return;
     hash_set_add(looked_at, hash);
     arena_reset(scratch);
-    leaders_add(leaders, point, point_estimate(scratch, space, point, number));
+    double seconds = point_estimate(scratch, space, point, number);
+    if (!leaders->most_code || seconds == HUGE_VAL || !may_lead(leaders, seconds) ||
+        code_fits(space, number, point, leaders))
+        leaders_add(leaders, point, seconds);
 }
 
 /* Explores from a starting point: random points first, then mutations of the leaders. */
@@ -120,7 +136,7 @@ static void explore_from(Space *space, int number, const int *start, int randoms
             change_leader(space, number, random, leaders, point);
         look_at(scratch, space, number, point, &looked_at, leaders);
     }
-    if (leaders->count == 0)
+    if (leaders->count == 0 && !leaders->most_code)
         leaders_add(leaders, start, point_estimate(scratch, space, start, number));
     free(looked_at.slots);
     arena_free(scratch);
@@ -143,7 +159,7 @@ static void keep_none(Group *group) {
  * gain over the gene's start needs none over its other choices. */
 static void explore_other(Space *space, int number, OtherStart from, int budget, Random *random, Leaders *leaders) {
     Group *group = space->groups.items[number];
-    Leaders other = {.arena = leaders->arena};
+    Leaders other = {.arena = leaders->arena, .most_code = leaders->most_code};
     double gain = group->genes.items[from.gene].gain;
     int gene = group->first_gene + from.gene;
     bool chosen = leaders->count && leaders->points[0][gene] != group->genes.items[from.gene].start;
@@ -196,6 +212,18 @@ static void choose_group(Space *space, int number, int budget, Random *random, i
         memcpy(point + group->first_gene, leaders.points[0] + group->first_gene,
                sizeof *point * (size_t)group->genes.count);
     arena_free(leaders.arena);
+}
+
+double choose_within(Space *space, int number, int64_t most, int *point) {
+    const Group *group = space->groups.items[number];
+    Leaders leaders = {.arena = arena_new(), .most_code = most};
+    explore_group(space, number, GROUP_POINTS, &(Random){(uint64_t)number}, &leaders);
+    double seconds = leaders.count ? leaders.seconds[0] : HUGE_VAL;
+    if (leaders.count)
+        memcpy(point + group->first_gene, leaders.points[0] + group->first_gene,
+               sizeof *point * (size_t)group->genes.count);
+    arena_free(leaders.arena);
+    return seconds;
 }
 
 /* The starting point of a group, or the first random one that is legal. */
@@ -403,7 +431,11 @@ static void choose_point(Space *space, Effort effort, uint64_t seed, const Stati
     for (int g = 0; g < space->groups.count; g++) {
         if (effort < EFFORT_ROUGH)
             fix_group(space, g, &random, point);
-        else if (!from || !take_choice(space, g, from, point, fit, &random))
+        else if (from && take_choice(space, g, from, point, fit, &random))
+            ;
+        else if (fit->same[g] < g)
+            take_equal(space, g, fit->same[g], point);
+        else
             choose_group(space, g, budgets[g] / parts_of_budget(space, g), &random, point);
         drawn[g] = random;
     }
@@ -420,7 +452,7 @@ StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t s
     int groups = space->groups.count, *point = ARENA_ARRAY(arena, int, space->gene_count + 1);
     bool *plain = ARENA_ARRAY(arena, bool, groups + 1);
     Random *drawn = ARENA_ARRAY(arena, Random, groups + 1);
-    Fit fit = {ARENA_ARRAY(arena, bool, groups + 1), groups};
+    Fit fit = {equal_groups(arena, space), ARENA_ARRAY(arena, bool, groups + 1), groups};
     choose_point(space, effort, seed, from, point, &fit, drawn);
     for (int g = 0; g < groups; g++)
         plain[g] = space->groups.items[g]->skipped;
@@ -456,11 +488,15 @@ double static_glance(const Program *program, const Target *target, uint64_t seed
     int budget = glance_points(space);
     double seconds = 0;
     Random random = {seed};
+    const int *same = equal_groups(arena, space);
     point_start(space, point);
     for (int g = 0; g < space->groups.count; g++) {
         if (space->groups.items[g]->fused)
             continue;
-        choose_group(space, g, budget, &random, point);
+        if (same[g] < g)
+            take_equal(space, g, same[g], point);
+        else
+            choose_group(space, g, budget, &random, point);
         arena_reset(scratch);
         seconds += point_estimate(scratch, space, point, g);
     }

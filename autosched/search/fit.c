@@ -11,11 +11,15 @@
 #include "autosched/search/policies.h"
 #include "lower/kernel/kernel.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { FUNCTION_CODE = 24000 /* instructions */, FEW_GROUPS = 5, ROUNDS = 3 };
 enum { WORTH_COUNTING = 8 }; /* all is lowered and counted again where a round saves more than a part of so many */
-static const double worth = 1. / 65536; /* instructions for each operation of a call */
+static const double worth = 1. / 4096; /* instructions for each operation of a call, */
+enum { WORTH_MOST = 4096 };            /* and the most: what a cache of instructions holds */
+enum { WORTH_CHOOSING = 1 << 18 };     /* operations of a group that is explored again: microseconds of a call, */
+#define SLOWER 1.1                     /* where fewer copies of the same are so many times slower */
 
 /* The group that a tensor of a nest is computed in, or made for: buffers have the names of theirs. -1: none. */
 static int group_of(const Space *space, const Tensor *tensor, const int *point) {
@@ -30,11 +34,11 @@ static int group_of(const Space *space, const Tensor *tensor, const int *point) 
     return -1;
 }
 
-/* Instructions of each group at the point; false where that is not legal. */
-static bool count_code(Space *space, const int *point, int64_t *code) {
-    static const ExpandOptions counted_only = {.unverified = true};
+/* Instructions of each group at the point, or of one alone (only: -1: all); false where that is not legal. */
+static bool count_code(Space *space, const int *point, int only, int64_t *code) {
+    ExpandOptions counted_only = {.unverified = true, .part = only >= 0};
     Arena *scratch = arena_new();
-    const Nest *nest = point_nest(scratch, space, point, -1);
+    const Nest *nest = point_nest(scratch, space, point, only);
     memset(code, 0, sizeof *code * (size_t)space->groups.count);
     if (nest) {
         KernelCode counted = kernel_code(scratch, expand(scratch, nest, &counted_only));
@@ -47,6 +51,11 @@ static bool count_code(Space *space, const int *point, int64_t *code) {
     }
     arena_free(scratch);
     return nest != NULL;
+}
+
+int64_t group_code(Space *space, int number, const int *point) {
+    int64_t code[space->groups.count];
+    return count_code(space, point, number, code) ? code[number] : INT64_MAX;
 }
 
 /* The most that each may have, so that all together have no more than the limit. */
@@ -65,34 +74,68 @@ int64_t fair_share(const int64_t *amounts, int count, int64_t limit) {
     return share;
 }
 
-/* The group with about that part of its copies. False: it has none to spare, or what is left is not legal. */
-static bool shrink_group(Space *space, int number, double part, int *point) {
-    Group *group = space->groups.items[number];
+/* The group's estimate at the point; HUGE_VAL where it has more instructions than that. */
+static double estimate_within(Space *space, int number, const int *point, int64_t most) {
     Arena *scratch = arena_new();
-    int *before = ARENA_ARRAY(scratch, int, space->gene_count + 1);
-    memcpy(before, point, sizeof *point * (size_t)space->gene_count);
-    bool smaller = group_is_used(space, group, point) && group_shrink(space, number, part, point);
-    if (smaller && !point_nest(scratch, space, point, number)) {
-        memcpy(point, before, sizeof *point * (size_t)space->gene_count);
-        smaller = false;
-    }
+    bool within = group_code(space, number, point) <= most;
+    double seconds = within ? point_estimate(scratch, space, point, number) : HUGE_VAL;
     arena_free(scratch);
-    return smaller;
+    return seconds;
+}
+
+/* The group with about that part of its copies, if it has any to spare and what is left is legal. */
+static bool spare_copies(Space *space, int number, double part, int *point) {
+    Arena *scratch = arena_new();
+    int *fewer = ARENA_ARRAY(scratch, int, space->gene_count + 1);
+    memcpy(fewer, point, sizeof *point * (size_t)space->gene_count);
+    bool spared = group_shrink(space, number, part, fewer) && point_nest(scratch, space, fewer, number);
+    if (spared)
+        memcpy(point, fewer, sizeof *point * (size_t)space->gene_count);
+    arena_free(scratch);
+    return spared;
+}
+
+/* Another choice for the group, of no more than so many of its `code` instructions: its own with fewer copies, or the
+ * fastest one that is found within that. False: it stays as it is. */
+static bool shrink_group(Space *space, int number, int64_t code, int64_t most, int *point) {
+    Arena *arena = arena_new();
+    int *spared = ARENA_ARRAY(arena, int, space->gene_count + 1);
+    int *found = ARENA_ARRAY(arena, int, space->gene_count + 1);
+    size_t bytes = sizeof *point * (size_t)space->gene_count;
+    memcpy(spared, point, bytes);
+    memcpy(found, point, bytes);
+    bool any = group_is_used(space, space->groups.items[number], point);
+    bool fewer = any && spare_copies(space, number, (double)most / (double)code, spared), better = false;
+    if (any && group_work(space->groups.items[number]) >= WORTH_CHOOSING) {
+        double least = fewer ? estimate_within(space, number, spared, most) : HUGE_VAL;
+        better = least > SLOWER * estimate_within(space, number, point, INT64_MAX) &&
+                 choose_within(space, number, most, found) < least;
+    }
+    if (better || fewer)
+        memcpy(point, better ? found : spared, bytes);
+    arena_free(arena);
+    return better || fewer;
 }
 
 static int64_t allowed_code(const Group *group, int64_t share) {
     double work = group_work(group) * worth;
+    work = fmin(work, WORTH_MOST);
     return work > (double)share ? (int64_t)work : share;
 }
 
 /* Makes the groups smaller that have more code than they may. Returns the instructions that this is meant to save. */
-static int64_t shrink_groups(Space *space, const int64_t *code, int *point, bool *smaller) {
+static int64_t shrink_groups(Space *space, const int64_t *code, int *point, const Fit *fit) {
     int64_t share = fair_share(code, space->groups.count, FUNCTION_CODE), saved = 0;
+    bool shrunk[space->groups.count];
     for (int g = 0; g < space->groups.count; g++) {
         int64_t allowed = allowed_code(space->groups.items[g], share);
-        if (code[g] <= allowed || !shrink_group(space, g, (double)allowed / (double)code[g], point))
+        int same = fit->same[g];
+        shrunk[g] = same < g ? shrunk[same] : code[g] > allowed && shrink_group(space, g, code[g], allowed, point);
+        if (same < g)
+            take_equal(space, g, same, point);
+        if (!shrunk[g])
             continue;
-        smaller[g] = true;
+        fit->smaller[g] = true;
         saved += code[g] - allowed;
     }
     return saved;
@@ -103,11 +146,11 @@ bool fit_code(Space *space, int *point, Fit *fit) {
     bool any = false;
     for (int round = 0; round < ROUNDS && fit->fresh > FEW_GROUPS && !space->user; round++) {
         int64_t code[count], all = 0;
-        if (!count_code(space, point, code))
+        if (!count_code(space, point, -1, code))
             break;
         for (int g = 0; g < count; g++)
             all += code[g];
-        int64_t saved = shrink_groups(space, code, point, fit->smaller);
+        int64_t saved = shrink_groups(space, code, point, fit);
         any |= saved > 0;
         if (saved <= all / WORTH_COUNTING)
             break;

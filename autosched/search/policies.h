@@ -14,8 +14,9 @@
 double point_estimate(Arena *scratch, Space *space, const int *point, int only);
 /* How the code of groups fits: those that another choice has made fit stay as they are where there are few others. */
 typedef struct Fit {
-    bool *smaller; /* of each group: its tiles were made smaller, as all together would be too much code */
-    int fresh;     /* groups that were not made to fit before */
+    const int *same; /* of each group: the first one that it is equal to */
+    bool *smaller;   /* its tiles were made smaller, as all together would be too much code */
+    int fresh;       /* groups that were not made to fit before */
 } Fit;
 /* The schedule of all groups at a point, or of as many as are legal together; the others stay plain, and the schedule
  * names them. fit: tiles are made smaller where they are too much code; NULL: they are not. NULL: plain loops are not
@@ -24,8 +25,18 @@ Schedule *space_combine(Arena *arena, Space *space, int *point, Fit *fit);
 /* The schedule of -O1, -O2 or -O3. from: a choice that holds for groups that are the same in its space; or NULL. */
 StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t seed, const StaticChoice *from);
 
+/* equal.c: for each group the first one that it is equal to: itself, mostly. */
+int *equal_groups(Arena *arena, Space *space);
+/* The group at the genes of an equal one. */
+void take_equal(Space *space, int number, int equal, int *point);
+
 /* Makes the tiles of groups smaller where a function would be too much code (fit.c): says of which, and whether any. */
 bool fit_code(Space *space, int *point, Fit *fit);
+/* The instructions of the group, scheduled alone; INT64_MAX where that is not legal. */
+int64_t group_code(Space *space, int number, const int *point);
+/* The choice with the least estimate among some of at most so many instructions (default.c). Returns the estimate,
+ * HUGE_VAL where there is none; then the point is as it was. */
+double choose_within(Space *space, int number, int64_t most, int *point);
 /* What of a limit each may have, where those with less leave theirs to the others. */
 int64_t fair_share(const int64_t *amounts, int count, int64_t limit);
 

@@ -161,8 +161,7 @@ void space_keep_apart(Space *space);
 bool space_inline(Space *space, const Prim *prim, int stage, const bool *readers);
 /* The stage after inlining: its reads name what the loops really touch. */
 const Stage *inlined_stage(Space *space, const Stage *stage);
-/* The program that a group's nests are built from; and how many of the common statements it needs. */
-const Program *group_program(Space *space, Group *group);
+/* How many of the common statements the program needs that a group's nests are built from. */
 int part_common_count(const Space *space, const Program *part);
 
 /* --- tables of tile sizes (factors.c) --- */

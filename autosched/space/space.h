@@ -214,6 +214,8 @@ extern const Mutation mutations[GENE_KINDS]; /* by GeneKind */
 /* Changes one gene that matters, drawn by the weights of the kinds, or among those of one kind (-1: all). False: there
  * is none, or no change fits; then the point is as it was. */
 bool point_mutate_by(Space *space, Random *random, int kind, int *point);
+/* The program that a group's nests are built from: its part, or the whole. */
+const Program *group_program(Space *space, Group *group);
 /* The group of another space that has the same points: of a program that differs in what is given with it alone, where
  * the group reads none of that. -1: there is none. */
 int group_in(const Space *other, Space *space, int number);

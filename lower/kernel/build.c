@@ -701,7 +701,8 @@ Kernel *kernel_build(Arena *arena, const Nest *nest, const ExpandOptions *option
     *kernel = (Kernel){.arena = arena,
                        .program = nest->program,
                        .target = nest->target,
-                       .strict = options->strict || nest->program->strict};
+                       .strict = options->strict || nest->program->strict,
+                       .part = options->part};
     kernel->body = finish_scans(arena, nest, stmt_block(arena, checks));
     return kernel;
 }

@@ -101,6 +101,7 @@ typedef struct Kernel {
     /* For explanations: */
     RolledList rolled;
     LIST(const Tensor *) tested; /* stored in loops with tests, as copies without them would be too much code */
+    bool part; /* buffers that nothing reads stay */
 } Kernel;
 
 typedef struct ExpandOptions {
@@ -110,6 +111,7 @@ typedef struct ExpandOptions {
     FILE *dump_stream;
     bool time_passes;
     bool unverified; /* the kernel is looked at, and no code is made of it */
+    bool part;       /* what nothing in it reads is read by the rest of a program */
 } ExpandOptions;
 
 /* Computes the stages of the program that are known at compile time, once for all of its nests. */

@@ -3,7 +3,7 @@
  * Needs what unroll gives. A buffer whose size depends on no loop is allocated outside the serial loops around it
  * (every iteration writes before it reads), but inside a parallel loop, whose iterations share nothing. A register
  * buffer with an access that is not at constants inside it becomes a local one: it cannot live in registers. A buffer
- * that nothing reads is removed with the stores to it.
+ * that nothing reads is removed with the stores to it, unless the kernel is a part of a program.
  */
 #include "lower/kernel/passes.h"
 
@@ -16,7 +16,8 @@ typedef struct Uses {
 
 typedef struct Place {
     Arena *arena;
-    Map uses; /* Tensor, a buffer -> Uses */
+    bool part; /* what nothing reads in the kernel is read elsewhere */
+    Map uses;  /* Tensor, a buffer -> Uses */
 } Place;
 
 static Uses *find_uses(Place *place, const Tensor *tensor) {
@@ -88,7 +89,7 @@ static bool size_is_fixed(const Tensor *tensor) {
 static Stmt *place_allocate(Place *place, Stmt *made) {
     Arena *arena = place->arena;
     const Uses *uses = find_uses(place, made->tensor);
-    if (!uses->read)
+    if (!uses->read && !place->part)
         return stmt_block(arena, stmts_map(arena, made->body, made->count, redirect_stores,
                                            &(Renaming){made->tensor, NULL}));
     bool in_memory = uses->in_memory || uses->elements < 0;
@@ -135,7 +136,7 @@ static Stmt *place_stmt(Arena *arena, Stmt *stmt, void *context) {
 }
 
 void pass_place(Kernel *kernel) {
-    Place place = {.arena = kernel->arena};
+    Place place = {.arena = kernel->arena, .part = kernel->part};
     EACH_STMT(s, kernel->body)
         note_stmt(&place, s);
     kernel->body = place_stmt(kernel->arena, kernel->body, &place);

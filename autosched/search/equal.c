@@ -1,0 +1,60 @@
+/* equal.c - groups of a function that are equal: the layers of a network. What is chosen for the first holds for all, so
+ * they are explored once, and equal layers run equally fast.
+ *
+ * Two groups are equal where their parts of the program have the same canonical form and their genes the same choices.
+ * A group whose schedule depends on others (a chain, a pipeline), on a block or on rules is equal to none.
+ */
+#include "autosched/search/policies.h"
+
+#include <string.h>
+
+static bool stands_alone(const Space *space, const Group *group) {
+    return group->root && !group->fused && !group->apart && !group->by_user && !group->ruled && group->part &&
+           group->part != space->program;
+}
+
+static bool gene_is_equal(const Gene *a, const Gene *b) {
+    if (a->kind != b->kind || a->count != b->count || a->start != b->start || a->structural != b->structural ||
+        a->width != b->width || a->gain != b->gain || a->tiles != b->tiles || !a->values != !b->values)
+        return false;
+    size_t bytes = sizeof *a->values * (size_t)a->count * (size_t)a->width;
+    return !a->values || !memcmp(a->values, b->values, bytes);
+}
+
+static bool group_is_equal(const Group *a, const Group *b) {
+    if (a->genes.count != b->genes.count || a->others.count != b->others.count || a->stage_count != b->stage_count ||
+        !a->scan != !b->scan)
+        return false;
+    for (int i = 0; i < a->genes.count; i++)
+        if (!gene_is_equal(&a->genes.items[i], &b->genes.items[i]))
+            return false;
+    return true;
+}
+
+int *equal_groups(Arena *arena, Space *space) {
+    int groups = space->groups.count, *same = ARENA_ARRAY(arena, int, groups + 1);
+    const char **keys = ARENA_ARRAY(arena, const char *, groups + 1);
+    Arena *scratch = arena_new();
+    for (int g = 0; g < groups; g++) {
+        Group *group = space->groups.items[g];
+        same[g] = g;
+        group_program(space, group);
+        if (!stands_alone(space, group))
+            continue;
+        keys[g] = arena_strdup(arena, task_hash(scratch, group->part));
+        arena_reset(scratch);
+        for (int h = 0; h < g && same[g] == g; h++)
+            if (keys[h] && !strcmp(keys[g], keys[h]) && group_is_equal(group, space->groups.items[h]))
+                same[g] = h;
+    }
+    arena_free(scratch);
+    return same;
+}
+
+void take_equal(Space *space, int number, int equal, int *point) {
+    Group *group = space->groups.items[number];
+    const Group *from = space->groups.items[equal];
+    memcpy(point + group->first_gene, point + from->first_gene, sizeof *point * (size_t)group->genes.count);
+    group->hopeless = from->hopeless;
+    group->skipped = from->skipped;
+}
