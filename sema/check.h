@@ -228,6 +228,7 @@ typedef struct IndexVariable {
     const AstExpr *place; /* NULL if a name on the left side; else the expression there, whose value the index takes */
     Expr *computed;       /* the value of `place` */
     bool where;           /* `where` gives its range */
+    bool read;            /* `where` gives it ends that are read: conditions, within the range that reads give */
     bool weak;            /* its range comes from reads that have an else */
     Expr *begin, *end;    /* of `where`, if an end uses other indices: then the range is the hull of all these */
     Expr *low, *high;     /* inclusive, over sizes; NULL while unresolved */

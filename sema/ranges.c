@@ -198,17 +198,20 @@ static void report_no_size(Statement *s, const AstExpr *ast, const Expr *end, co
 
 /* --- what where says --- */
 
-/* An end of a where range, over sizes or also over other indices; NULL after an error. */
-static Expr *where_end(Statement *s, const AstExpr *ast, int clause) {
+/* An end of a where range, over sizes or also over other indices; NULL after an error, or if it is read from memory
+ * (*read). */
+static Expr *where_end(Statement *s, const AstExpr *ast, int clause, bool *read) {
     int known = s->indices.count, reads = s->sites.count, limit = s->let_limit;
+    *read = false;
     s->let_limit = clause;
     Typed end = translate(s, ast);
     s->let_limit = limit;
     if (!end.expr)
         return NULL;
     Expr *result = NULL;
-    if (s->sites.count > reads)
-        ERROR(s->frame, where_reads, s->sites.items[reads]->ast->loc, s->sites.items[reads]->name);
+    *read = s->sites.count > reads;
+    if (*read)
+        ; /* what it is made of is looked at as a condition */
     else if (s->indices.count > known)
         report_index(s, s->indices.items[known]);
     else if (!end.index || end.type == TYPE_BOOL || is_data_dependent(end.expr))
@@ -236,74 +239,23 @@ static void depend_on_indices(Statement *s, IndexVariable *index, Expr *begin, E
         list_push(arena, &s->predicates, expr_binary(arena, OP_LT, value, end));
 }
 
-static bool reads_tensor(const Statement *s, const AstExpr *ast) {
-    bool found = (ast->kind == AST_APPLY || ast->kind == AST_NAME) && is_read(s->frame, ast);
-    for (int i = 0; i < ast->args.count && !found; i++)
-        found = reads_tensor(s, ast->args.items[i]);
-    return found;
-}
-
-/* The first read whose only index is p, in the expression or below it. */
-static const AstExpr *read_by(const AstExpr *ast, const char *p) {
-    const AstExpr *found = NULL;
-    for (int i = 0; i < ast->args.count && !found; i++) {
-        const AstExpr *arg = ast->args.items[i];
-        bool own = ast->kind == AST_APPLY && arg->kind == AST_NAME && strcmp(arg->name.text, p) == 0;
-        found = own ? ast : read_by(arg, p);
-    }
-    return found;
-}
-
-/* val(row(i) + p) for val(p). */
-static AstExpr *shifted_read(Statement *s, const AstWhere *where) {
-    Arena *arena = s->builder->arena;
-    AstExpr *name = ast_suggest_name(arena, where->name.text);
-    AstExpr *place = ast_suggest(arena, OP_ADD, where->begin, name, NULL);
-    const AstExpr *read = s->ast->values.count ? read_by(s->ast->values.items[0], where->name.text) : NULL;
-    if (!read)
-        return place;
-    AstExpr *shifted = ARENA_NEW(arena, AstExpr);
-    *shifted = *read;
-    shifted->args = (AstExprs){0};
-    for (int i = 0; i < read->args.count; i++) {
-        AstExpr *arg = read->args.items[i];
-        bool own = arg->kind == AST_NAME && strcmp(arg->name.text, where->name.text) == 0;
-        list_push(arena, &shifted->args, own ? place : arg);
-    }
-    return shifted;
-}
-
-/* For p in row(i):row(i + 1), rows of different lengths: suggests an index that counts from 0 up to the longest row. */
-static void hint_lengths(Statement *s, const AstWhere *where) {
-    Arena *arena = s->builder->arena;
-    Text begin = {.arena = arena}, read = begin, condition = begin;
-    const char *p = where->name.text;
-    AstExpr *name = ast_suggest_name(arena, p), *end = where->end;
-    bool begin_reads = reads_tensor(s, where->begin);
-    if (begin_reads)
-        end = ast_suggest(arena, OP_SUB, end, where->begin, NULL);
-    ast_print_expr(&begin, where->begin);
-    ast_print_expr(&read, shifted_read(s, where));
-    ast_print_expr(&condition, ast_suggest(arena, OP_LT, name, end, NULL));
-    if (begin_reads)
-        HINT(s->frame, "count from 0 to K, a parameter, the largest length: %s where %s in 0:K, %s", read.text, p,
-             condition.text);
-    else if (reads_tensor(s, where->end))
-        HINT(s->frame, "where %s in %s:K, %s, with K the largest end", p, begin.text, condition.text);
-}
-
 static bool check_where_range(Statement *s, int clause) {
     const AstWhere *where = &s->ast->wheres.items[clause];
     IndexVariable *index = find_index(s, where->name.text);
-    if (index->where) {
+    if (index->where || index->read) {
         ERROR(s->frame, where_twice, where->name.loc, where->name.text);
         return false;
     }
-    Expr *begin = where_end(s, where->begin, clause), *end = begin ? where_end(s, where->end, clause) : NULL;
-    if (!begin || !end) {
-        hint_lengths(s, where);
+    bool begin_read, end_read;
+    Expr *begin = where_end(s, where->begin, clause, &begin_read);
+    if (!begin && !begin_read)
         return false;
-    }
+    Expr *end = where_end(s, where->end, clause, &end_read);
+    if (!end && !end_read)
+        return false;
+    index->read = begin_read || end_read;
+    if (index->read)
+        return true;
     Arena *arena = s->builder->arena;
     int64_t first, last;
     if (expr_is_int(begin, &first) && expr_is_int(end, &last) && last <= first) {
@@ -622,7 +574,7 @@ static bool report_undefined(Statement *s) {
     bool good = true;
     for (int i = 0; i < s->indices.count; i++) {
         IndexVariable *index = s->indices.items[i];
-        if (index->low || index->target || index->where || occurs_in_reads(s, index))
+        if (index->low || index->target || index->where || index->read || occurs_in_reads(s, index))
             continue;
         report_index(s, index);
         good = false;
@@ -694,7 +646,12 @@ static bool report_unresolved(Statement *s) {
     ERROR(s->frame, unresolved_index, first->loc, names.text);
     note_uses(s);
     note_hulls(s);
-    HINT(s->frame, "say it: where %s in 0:...", first->name);
+    if (first->read)
+        HINT(s->frame,
+             "ends that are read are conditions, say how far it may go: where %s in 0:..., %s >= ..., %s < ...",
+             first->name, first->name, first->name);
+    else
+        HINT(s->frame, "say it: where %s in 0:...", first->name);
     note_calls(s->frame);
     return false;
 }

@@ -177,28 +177,59 @@ static void add_guards(Statement *s, ReadSite *site, int count) {
     site->guard_count += count;
 }
 
-/* A predicate is evaluated only where those before it hold. It may use the lets before it. */
-static bool translate_predicate(Statement *s, int clause) {
+static bool compares_integers(const Expr *e) {
+    const Expr *end = e->kind == EXPR_OP ? e->args[1] : e;
+    while (end->kind == EXPR_CAST)
+        end = end->args[0];
+    return type_is_integer(end->type) && end->type != TYPE_BOOL;
+}
+
+/* A predicate is evaluated only where those before it hold. It may use the lets before it. integers: it compares
+ * these. */
+static bool translate_predicate(Statement *s, int clause, const AstExpr *ast, bool integers) {
     int reads = s->sites.count, limit = s->let_limit;
     s->let_limit = clause;
     s->in_predicate = true;
-    Expr *predicate = translate_condition(s, s->ast->wheres.items[clause].value);
+    Expr *predicate = translate_condition(s, ast);
     s->in_predicate = false;
     s->let_limit = limit;
     if (!predicate)
         return false;
+    if (integers && !compares_integers(predicate)) {
+        ERROR(s->frame, where_not_integer, ast->loc);
+        return false;
+    }
     for (int i = reads; i < s->sites.count; i++)
         add_guards(s, s->sites.items[i], s->predicates.count);
     list_push(s->builder->arena, &s->predicates, predicate);
     return true;
 }
 
+static AstExpr *compare(Statement *s, Op op, const AstWhere *where, AstExpr *end) {
+    AstExpr *name = ast_suggest_name(s->builder->arena, where->name.text);
+    AstExpr *condition = ast_suggest(s->builder->arena, op, name, end, NULL);
+    name->loc = name->name.loc = where->name.loc;
+    condition->loc = end->loc;
+    return condition;
+}
+
+/* p in row(i):row(i + 1) is p >= row(i), p < row(i + 1). */
+static bool translate_ends(Statement *s, int clause) {
+    const AstWhere *where = &s->ast->wheres.items[clause];
+    return translate_predicate(s, clause, compare(s, OP_GE, where, where->begin), true) &&
+           translate_predicate(s, clause, compare(s, OP_LT, where, where->end), true);
+}
+
 /* reads: how many reads the value has; they are needed only where all predicates hold. */
 static bool translate_predicates(Statement *s, int reads) {
     bool good = true;
-    for (int i = 0; i < s->ast->wheres.count; i++)
-        if (s->ast->wheres.items[i].kind == WHERE_PREDICATE)
-            good &= translate_predicate(s, i);
+    for (int i = 0; i < s->ast->wheres.count; i++) {
+        const AstWhere *where = &s->ast->wheres.items[i];
+        if (where->kind == WHERE_PREDICATE)
+            good &= translate_predicate(s, i, where->value, false);
+        if (where->kind == WHERE_RANGE && find_index(s, where->name.text)->read)
+            good &= translate_ends(s, i);
+    }
     for (int i = 0; i < reads; i++)
         add_guards(s, s->sites.items[i], s->predicates.count);
     return good;

@@ -509,6 +509,83 @@ static void shrink_loops(StageFacts *facts, const double *form, double part) {
         }
 }
 
+/* --- ragged reductions: p in row(i):row(i + 1) --- */
+
+/* The product of the extents of the axes that what is read from memory depends on. */
+static double rows_of(const Stage *stage, const Expr *end, double typical) {
+    double rows = 1;
+    for (int a = 0; a < stage->axis_count; a++)
+        if (expr_uses_var(end, stage->axes[a]))
+            rows *= fmax(linear_constant(stage->axes[a]->extent, typical), 1);
+    return rows;
+}
+
+/* Whether each row has elements of its own, x(i, p); otherwise all rows share those that p counts. */
+static bool has_own_elements(const Stage *stage, const Expr *value, const Expr *place, const Expr *end) {
+    EACH_READ(read, value)
+        for (int a = 0; a < stage->axis_count; a++)
+            for (int r = 0; r < stage->reduction_count && expr_uses_var(end, stage->axes[a]); r++)
+                if (expr_uses_var(place, stage->reductions[r]) && expr_uses_var(read, stage->axes[a]) &&
+                    expr_uses_var(read, stage->reductions[r]))
+                    return true;
+    return false;
+}
+
+/* Serial loops that move the form run a part of their iterations, and one more where vectors have two ends. */
+static void shorten_loops(StageFacts *facts, const double *form, double part) {
+    double vectors = 0;
+    for (int l = 0; l < facts->loop_count; l++)
+        vectors += form[l] != 0 && facts->loops[l]->kind == LOOP_VECTORIZED;
+    for (int l = 0; l < facts->loop_count && part < 1; l++) {
+        if (form[l] == 0 || facts->loops[l]->kind != LOOP_SERIAL)
+            continue;
+        double left = fmax(facts->extents[l] * part, facts->loops[l]->extent < 0 ? TYPICAL_ROW : 1);
+        part *= facts->extents[l] / left;
+        left = fmin(left + vectors, facts->extents[l]);
+        vectors = 0;
+        facts->iterations *= left / facts->extents[l];
+        facts->extents[l] = left;
+    }
+}
+
+/* What is compared with an end that is read; NULL: the condition is another one. */
+static const Expr *place_of(const Stage *stage, const Expr *condition, const Expr **end) {
+    bool compares = condition->kind == EXPR_OP && condition->count == 2 &&
+                    op_info[condition->op].class == CLASS_COMPARE;
+    for (int side = 0; side < 2 && compares; side++) {
+        const Expr *place = condition->args[side];
+        *end = condition->args[1 - side];
+        for (int r = 0; r < stage->reduction_count; r++)
+            if (!expr_reads(place) && expr_reads(*end) && expr_uses_var(place, stage->reductions[r]))
+                return place;
+    }
+    return NULL;
+}
+
+/* The row that a reduction runs along is taken as one of equal ones, or as half of its own. */
+static bool fill_row(LinearForms *forms, StageFacts *facts, const Expr *condition, const Expr *value) {
+    const Stage *stage = facts->stage->stage;
+    const Expr *end, *place;
+    if (condition->kind == EXPR_OP && condition->op == OP_AND)
+        return fill_row(forms, facts, condition->args[0], value) || fill_row(forms, facts, condition->args[1], value);
+    if (!(place = place_of(stage, condition, &end)))
+        return false;
+    double form[forms->count + 1], rows = rows_of(stage, end, forms->typical);
+    linear_form(forms, place, form);
+    shorten_loops(facts, form, rows > 1 && has_own_elements(stage, value, place, end) ? 0.5 : 1 / rows);
+    return true;
+}
+
+static void fill_ragged(LinearForms *forms, StageFacts *facts) {
+    const Stage *stage = facts->stage->stage;
+    const Expr *value = stage->components[0].value;
+    bool done = stage->combine == COMBINE_NONE;
+    while (!done && value->kind == EXPR_OP && value->op == OP_SELECT) {
+        done = expr_reads(value->args[0]) && fill_row(forms, facts, value->args[0], value->args[1]);
+        value = value->args[1];
+    }
+}
+
 /* The loop v of min(v, 1), where the window of store_at slides; -1: none. */
 static int sliding_loop(const StageFacts *facts, const Expr *value) {
     int64_t one;
@@ -579,6 +656,7 @@ static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, d
     fill_counted(facts, values, typical, nest->target);
     forms.stage = stage->stage;
     forms.axes = values;
+    fill_ragged(&forms, facts);
     stage_accesses(&forms, facts);
 }
 

@@ -10,7 +10,7 @@
 
 #include "lower/nest/nest.h"
 
-enum { TYPICAL_SIZE = 256 };
+enum { TYPICAL_SIZE = 256, TYPICAL_ROW = 32 /* terms of a ragged one */ };
 
 /* Of two numbers, as fmin and fmax, but without a call: models ask for thousands. */
 static inline double smaller(double a, double b) {

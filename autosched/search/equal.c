@@ -1,4 +1,4 @@
-/* equal.c - groups of a function that are equal: the layers of a network. What is chosen for the first holds for all, so
+/* equal.c - groups of a function that are equal: the layers of a network. What is chosen for the first holds for all:
  * they are explored once, and equal layers run equally fast.
  *
  * Two groups are equal where their parts of the program have the same canonical form and their genes the same choices.

@@ -90,6 +90,11 @@ bool reads_own_element(const Stage *stage, const Expr *read);
 bool tensor_is_given(const Space *space, const Tensor *tensor);
 /* A reduction whose terms are chosen, for each element, by conditions read from memory: no two elements share loops. */
 bool stage_is_ragged(const Stage *stage);
+/* Whether conditions read from memory choose other terms for each value of the axis; axis may be a reduction. */
+bool stage_is_ragged_along(const Stage *stage, const Var *axis);
+/* Whether they deal out the same terms to the values of the axis, as those of a sparse matrix to its rows: a(p) for
+ * p in row(i):row(i + 1), not a(i, p). */
+bool stage_deals_out(const Stage *stage, const Var *axis);
 /* A reduction along contiguous memory that reuses nothing along two axes: better in vectors of partial results than in
  * a tile of elements. */
 bool stage_is_row_reduction(const Space *space, const Stage *stage);

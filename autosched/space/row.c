@@ -166,8 +166,10 @@ static bool reads_along_last(const Stage *stage) {
 }
 
 /* Whether neighbours along the last axis can be computed together, and suffice for vectors that do not wait for each
- * other (a filter): no lanes of rows must be combined. */
+ * other (a filter): no lanes of rows must be combined. Not in a ragged reduction, where each has rows of its own. */
 static bool suits_columns(const Space *space, const Stage *stage) {
+    if (stage_is_ragged(stage))
+        return false;
     int64_t extent = reads_along_last(stage) ? axis_extent(stage->axes[stage->axis_count - 1]) : 0;
     int64_t least = space->target->machine->chains * target_lanes(space->target, stage->components[0].tensor->type);
     return extent < 0 || extent >= least;
@@ -197,6 +199,14 @@ static bool reads_each_once(const Space *space, const Stage *stage) {
     return once && (extent < 0 || extent >= 2 * target_lanes(space->target, stage->components[0].tensor->type));
 }
 
+/* Whether lanes would be fetched one by one between the two ends of each row, without masks for these: then rows are
+ * computed term by term. */
+static bool is_ragged_gather(const Space *space, const Stage *stage) {
+    bool other;
+    return !space->target->gathers && stage_is_ragged(stage) &&
+           reads_along(stage, stage->reductions[stage->reduction_count - 1], &other) && other;
+}
+
 /* A user's combiner combines lanes as slowly as several vectors: its short rows are computed side by side. */
 bool stage_is_row_reduction(const Space *space, const Stage *stage) {
     int long_axes = 0;
@@ -206,7 +216,8 @@ bool stage_is_row_reduction(const Space *space, const Stage *stage) {
         (stage_has_reuse(stage) && long_axes > 1 && !reads_each_once(space, stage)) || suits_columns(space, stage))
         return false;
     int64_t extent = row_extent(stage), least = stage->combine == COMBINE_DECLARED ? LONG_ROW : ROW_LEAST;
-    return stage_first_scatter(stage) == stage->axis_count && (extent < 0 || extent >= least);
+    return stage_first_scatter(stage) == stage->axis_count && (extent < 0 || extent >= least) &&
+           !is_ragged_gather(space, stage);
 }
 
 /* *shorter: these are fewer than registers have. */

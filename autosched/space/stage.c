@@ -23,8 +23,7 @@ static bool chooses_terms(const Stage *stage, const Expr *condition, const Var *
     return expr_reads(condition) && stage_uses_reduction(stage, condition) && expr_uses_var(condition, axis);
 }
 
-/* Whether conditions read from memory choose other terms for each value of the axis. */
-static bool is_ragged_along(const Stage *stage, const Var *axis) {
+bool stage_is_ragged_along(const Stage *stage, const Var *axis) {
     const Expr *value = stage->components[0].value;
     while (value->kind == EXPR_OP && value->op == OP_SELECT && is_identity(stage->combine, value->args[2])) {
         if (chooses_terms(stage, value->args[0], axis))
@@ -34,10 +33,24 @@ static bool is_ragged_along(const Stage *stage, const Var *axis) {
     return false;
 }
 
+/* Whether a read that is no condition has both as indices. */
+static bool reads_by_both(const Stage *stage, const Expr *value, const Var *axis) {
+    while (value->kind == EXPR_OP && value->op == OP_SELECT && is_identity(stage->combine, value->args[2]))
+        value = value->args[1];
+    EACH_READ(read, value)
+        if (expr_uses_var(read, axis) && stage_uses_reduction(stage, read))
+            return true;
+    return false;
+}
+
+bool stage_deals_out(const Stage *stage, const Var *axis) {
+    return stage_is_ragged_along(stage, axis) && !reads_by_both(stage, stage->components[0].value, axis);
+}
+
 bool stage_is_ragged(const Stage *stage) {
     bool ragged = stage->combine != COMBINE_NONE && stage->combine != COMBINE_DECLARED && stage->reduction_count > 0;
     for (int a = 0; a < stage->axis_count && ragged; a++)
-        ragged = axis_extent(stage->axes[a]) == 1 || is_ragged_along(stage, stage->axes[a]);
+        ragged = axis_extent(stage->axes[a]) == 1 || stage_is_ragged_along(stage, stage->axes[a]);
     return ragged && stage->axis_count > 0 && stage_first_scatter(stage) == stage->axis_count;
 }
 

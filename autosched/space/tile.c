@@ -187,7 +187,8 @@ static void make_axis(Space *space, Group *group, const Tile *tile, const Stage 
     axis->axis = tile->anchor && !tile->fused ? tile->anchor->axes[number] : root->axes[number];
     axis->extent = axis_extent(root->axes[number]);
     axis->steps = is_steps_axis(group, root, number);
-    axis->tiled = !axis->steps && (axis->extent < 0 || axis->extent > 1) && number >= tile->placed - 1;
+    axis->tiled = !axis->steps && (axis->extent < 0 || axis->extent > 1) && number >= tile->placed - 1 &&
+                  !(tile->anchor && stage_deals_out(tile->anchor, tile->anchor->axes[number]));
     axis->loop = arena_printf(space->arena, "%s.%s", root->name, name);
     use_chain(tile, axis, number);
     const Var *along = tile->anchor ? tile->anchor->axes[number] : axis->axis;
@@ -251,15 +252,26 @@ static void make_reductions(Space *space, Group *group, Tile *tile) {
     }
 }
 
+bool tile_deals_out(const Tile *tile) {
+    bool any = false;
+    for (int a = 0; tile->anchor && a < tile->anchor->axis_count; a++)
+        any |= stage_deals_out(tile->anchor, tile->anchor->axes[a]);
+    return any;
+}
+
+static bool is_dealt_out(const Tile *tile, const TileReduction *reduction) {
+    return tile_deals_out(tile) && stage_is_ragged_along(tile->anchor, reduction->axis);
+}
+
 /* A run-time reduction is not split: that would double the tail of every register tile for the little that unrolling
- * gives. */
+ * gives. One whose terms are dealt out is as short as its conditions say where it is one loop. */
 static void make_reduction_genes(Space *space, Group *group, Tile *tile) {
     if (tile->reduction_count == 0)
         return;
     int last = tile->reduction_count - 1;
     for (int r = 0; r <= last; r++) {
         TileReduction *reduction = &tile->reductions[r];
-        if ((r != last && r != tile->largest) || reduction->extent <= 1)
+        if ((r != last && r != tile->largest) || reduction->extent <= 1 || is_dealt_out(tile, reduction))
             continue;
         Gene unroll = {.kind = GENE_UNROLL, .register_part = -1, .unroll_part = 0};
         unroll.name = arena_printf(space->arena, "%s unroll", reduction->loop);
@@ -267,7 +279,7 @@ static void make_reduction_genes(Space *space, Group *group, Tile *tile) {
         reduction->unroll = group_add_gene(space, group, unroll);
     }
     TileReduction *largest = &tile->reductions[tile->largest];
-    if (largest->extent > 1) {
+    if (largest->extent > 1 && !is_dealt_out(tile, largest)) {
         Gene block = {.kind = GENE_TILE, .register_part = -1, .unroll_part = 1};
         block.name = arena_printf(space->arena, "%s block", largest->loop);
         factors_tile(space->arena, largest->extent, BLOCK_UNROLL_LIMIT, &block);

@@ -93,6 +93,8 @@ typedef struct Tile {
 /* How an operand is read along an axis. */
 typedef enum AccessKind { ACCESS_NONE, ACCESS_CONTIGUOUS, ACCESS_STRIDED, ACCESS_IRREGULAR } AccessKind;
 
+/* Whether its reduction deals out terms to the values of an axis (stage_deals_out). That axis has a loop of its own. */
+bool tile_deals_out(const Tile *tile);
 /* For CONTIGUOUS and STRIDED also sets the one dimension that the axis is in, and its coefficient there. */
 AccessKind access_along(const Expr *read, const Var *axis, int *dimension, int64_t *coefficient);
 

@@ -224,6 +224,9 @@ static void write_parallel(TileWriter *writer) {
     else if (mode == PARALLEL_FIRST)
         for (fused = 1; fused < most && strchr(outers->names[fused - 1], '.'); fused++)
             ; /* loops of extent 1 keep names of the form STAGE.axis */
+    if (!chain && tile_deals_out(writer->tile)) /* the ends of a row are those of a loop where that has a loop */
+        for (fused = 1; fused < most && strchr(outers->names[fused], '.'); fused++)
+            ;
     writer->task = outers->names[0];
     writer->fused = fused;
     if (fused > 1) {

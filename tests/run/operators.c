@@ -336,7 +336,24 @@ static void test_tables(void) {
         right += counts[v] == wanted_count;
     }
     ok(status == 0 && right == 12 && counts[12] == -1, "histogram");
+    int32_t rows[5] = {0, 3, 3, 8, 9};
+    memset(wanted, 0, sizeof wanted);
+    for (int row = 0; row < 4; row++)
+        for (int p = rows[row]; p < rows[row + 1]; p++)
+            wanted[row] += B[p] * A[ids[p]];
+    compare("sparse_matvec", nn_sparse_matvec(B, ids, rows, A, got), 4);
+    memset(wanted, 0, sizeof wanted);
+    for (int row = 0; row < 4; row++)
+        for (int i = 0; i < (rows[row + 1] - rows[row]) * 6; i++)
+            wanted[row * 6 + i % 6] += B[rows[row] + i / 6] * A[ids[rows[row] + i / 6] * 6 + i % 6];
+    compare("sparse_matmul", nn_sparse_matmul(B, ids, rows, A, got), 4 * 6);
+    memset(wanted, 0, sizeof wanted);
+    for (int row = 0; row < 4; row++)
+        for (int i = 0; i < (rows[row + 1] - rows[row]) * 6; i++)
+            wanted[row * 6 + i % 6] += A[ids[rows[row] + i / 6] * 6 + i % 6];
+    compare("embedding_bag", nn_embedding_bag(A, ids, rows, got), 4 * 6);
     ids[4] = 11;
+    ok(nn_sparse_matvec(B, ids, rows, A, got) == 2 && got[0] == 12345, "a column that is not there: none is written");
     ok(nn_embedding_gradient(A, ids, got) == 2 && got[0] == 12345, "a row that is not there: nothing is written");
 }
 

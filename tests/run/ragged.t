@@ -5,7 +5,7 @@ cd "$work" || exit 1
 
 cat >ragged.tensor <<'END'
 def spmv(int32(R1) ptr, int32(Z) col, float(Z) val, float(C) x) -> (y) {
-    y(r) +=! val(z) * x(col(z)) where r in 0:R1-1, z >= ptr(r), z < ptr(r + 1)
+    y(r) +=! val(z) * x(col(z)) where r in 0:R1-1, z in ptr(r):ptr(r + 1)
 }
 def bag(int32(R1) ptr, int32(Z) col, float(V, D) table) -> (s) {
     s(r, d) +=! table(col(z), d) where r in 0:R1-1, ptr(r) <= z && z < ptr(r + 1)
@@ -14,8 +14,8 @@ def rows(float(R, K) a, int64(R) from, int64(R) to) -> (most, sum) {
     most(r) max=! a(r, k) where k >= 2 * from(r) - 3, k <= to(r)
     sum(r) +=! a(r, k) where k >= 2 * from(r) - 3 && k <= to(r)
 }
-def far(int64(R1) ptr, float(Z) val) -> (y) { y(r) +=! val(z) where r in 0:R1-1, z >= ptr(r), z < ptr(r + 1) }
-def both(float(M, K) a, float(K, N) b, int32(M) length) -> (c) { c(i, j) +=! a(i, k) * b(k, j) where k < length(i) }
+def far(int64(R1) ptr, float(Z) val) -> (y) { y(r) +=! val(z) where r in 0:R1-1, z in ptr(r):ptr(r + 1) }
+def both(float(M, K) a, float(K, N) b, int32(M) length) -> (c) { c(i, j) +=! a(i, k) * b(k, j) where k in 0:length(i) }
 END
 for export in "as known" ", R1=12, Z=40, C=10, V=10, D=5, R=11, K=37, M=11, N=9"; do
     case $export in
@@ -162,4 +162,29 @@ for level in -O0 -O1 -O2; do
     runs "links" $CC -std=c11 -I. times.c times.o -o times -fopenmp -lm
     is "$(./times 2>&1)" "0 wrong" "numbers of any size choose the same terms"
 done
+# Each reduction runs over the terms of its row alone, whatever else is tiled and shared out.
+cat >sparse.tensor <<'END'
+import "nn"
+export sparse_matvec(Z=200000, M1=10001, N=10000) as vector
+export sparse_matvec as vector_any
+export sparse_matmul(Z=200000, M1=10001, N=10000, K=32) as matrix
+export sparse_matmul as matrix_any
+export embedding_bag(V=10000, D=64, N=200000, B1=10001) as bag
+def active(float(Z) value, int32(Z) column, int32(M1) row, float(N, K) B, float(K) bias) -> (C) {
+    t = sparse_matmul(value, column, row, B)
+    C(i, k) = max(t(i, k) + bias(k), 0)
+}
+export active(Z=200000, M1=10001, N=10000, K=32)
+END
+for target in x86-64 x86-64-v3 x86-64-v4 aarch64; do
+    for threads in 1 2; do
+        runs "sparse products for $target, $threads" "$TENSORC" -O2 --threads=$threads --target=$target -emit-ir \
+            sparse.tensor -o sparse.ir
+        all=$(grep -c 'reduce ' sparse.ir) rows=$(grep -c 'reduce .* in 0:min(.*\(row\|offset\)(\[' sparse.ir)
+        ok "$rows of $all reductions have the bounds of a row" [ "$rows" -ge 6 -a "$rows" -eq "$all" ]
+    done
+done
+runs "large ones are shared out" "$TENSORC" -O2 --threads=2 --target=x86-64-v3 -emit-ir sparse.tensor -o sparse.ir
+is "$(grep -c '^    parallel ' sparse.ir)" "$(grep -c '^kernel ' sparse.ir)" "all of them"
+
 done_testing
