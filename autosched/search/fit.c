@@ -3,8 +3,9 @@
  *
  * What a nest becomes is known once it is lowered: versions, ends of tiles and lanes that are fetched one by one are
  * too many to foresee. So the chosen point is lowered as a whole and what each group became is counted. Where all
- * together is too much, the groups with more than their share are made smaller. The share is such that what the others
- * leave of theirs is shared again: no group pays for a cheaper one. What a call works on for long is worth longer code.
+ * together is too much, the groups with more than their share get another choice that has no more. The share is such
+ * that what the others leave of theirs is shared again: no group pays for a cheaper one. What a call works on for long
+ * is worth longer code, and time to choose again.
  * A function of a few nests is left as it is: each has limits of its own. So is one that differs in a few nests from
  * another one whose code was made to fit.
  */
@@ -74,11 +75,9 @@ int64_t fair_share(const int64_t *amounts, int count, int64_t limit) {
     return share;
 }
 
-/* The group's estimate at the point; HUGE_VAL where it has more instructions than that. */
-static double estimate_within(Space *space, int number, const int *point, int64_t most) {
+static double estimate(Space *space, int number, const int *point) {
     Arena *scratch = arena_new();
-    bool within = group_code(space, number, point) <= most;
-    double seconds = within ? point_estimate(scratch, space, point, number) : HUGE_VAL;
+    double seconds = point_estimate(scratch, space, point, number);
     arena_free(scratch);
     return seconds;
 }
@@ -107,9 +106,9 @@ static bool shrink_group(Space *space, int number, int64_t code, int64_t most, i
     bool any = group_is_used(space, space->groups.items[number], point);
     bool fewer = any && spare_copies(space, number, (double)most / (double)code, spared), better = false;
     if (any && group_work(space->groups.items[number]) >= WORTH_CHOOSING) {
-        double least = fewer ? estimate_within(space, number, spared, most) : HUGE_VAL;
-        better = least > SLOWER * estimate_within(space, number, point, INT64_MAX) &&
-                 choose_within(space, number, most, found) < least;
+        bool within = fewer && group_code(space, number, spared) <= most;
+        double least = within ? estimate(space, number, spared) : HUGE_VAL;
+        better = least > SLOWER * estimate(space, number, point) && choose_within(space, number, most, found) < least;
     }
     if (better || fewer)
         memcpy(point, better ? found : spared, bytes);
