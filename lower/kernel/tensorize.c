@@ -272,16 +272,24 @@ static Stmt *call_of(const Tensorize *t) {
 
 /* The loops, vectorized (the innermost that does not reduce) and unrolled (the others). *vector: a loop inside is
  * vectorized. */
-static Stmt *as_other_loops(Arena *arena, Stmt *stmt, bool *vector) {
-    StmtList body = {0};
-    *vector = false;
-    for (int i = 0; i < stmt->count; i++) {
+static Stmt *as_other_loops(Arena *arena, Stmt *stmt, bool *vector);
+
+static StmtList with_other_loops(Arena *arena, Stmt *const *stmts, int count, bool *vector) {
+    StmtList list = {0};
+    for (int i = 0; i < count; i++) {
         bool inside;
-        stmts_add(arena, &body, as_other_loops(arena, stmt->body[i], &inside));
+        stmts_add(arena, &list, as_other_loops(arena, stmts[i], &inside));
         *vector |= inside;
     }
+    return list;
+}
+
+static Stmt *as_other_loops(Arena *arena, Stmt *stmt, bool *vector) {
+    *vector = false;
+    StmtList body = with_other_loops(arena, stmt->body, stmt->count, vector);
+    StmtList otherwise = with_other_loops(arena, stmt->otherwise, stmt->otherwise_count, vector);
     if (stmt->kind != STMT_FOR || stmt->loop != LOOP_TENSORIZED)
-        return stmt_with_bodies(arena, stmt, body, stmts_of(stmt->otherwise, stmt->otherwise_count));
+        return stmt_with_bodies(arena, stmt, body, otherwise);
     LoopKind kind = *vector || stmt->var->reduction ? LOOP_UNROLLED : LOOP_VECTORIZED;
     *vector |= kind == LOOP_VECTORIZED;
     return stmt_for(arena, stmt->var, stmt->extent, kind, body, stmt->loc);

@@ -178,11 +178,11 @@ static bool is_inside_anyway(const Expr *index, int64_t extent) {
     return interval.has_low && interval.has_high && interval.low >= 0 && interval.high < extent;
 }
 
-/* In a lane of many an index may be made of what nothing wrote where it is inside whatever that holds: which element is
- * read is open then, not whether there is one. */
+/* An index may be made of what nothing wrote where it is inside whatever that holds, as in lanes and copies behind the
+ * end: which element is read is open then, not whether there is one. The value counts as undefined. */
 static bool reads_any_element(const Buffer *buffer, const Expr *e, const Cell *const *index, int lane) {
     bool any = false;
-    for (int d = 0; d < e->count && e->lanes > 1; d++) {
+    for (int d = 0; d < e->count; d++) {
         if (!index[d][lane].undefined)
             continue;
         if (!is_inside_anyway(e->args[d], e->count == 1 ? buffer->elements : buffer->dims[d]))
