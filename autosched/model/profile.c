@@ -580,7 +580,7 @@ static void fill_ragged(LinearForms *forms, StageFacts *facts) {
     const Stage *stage = facts->stage->stage;
     const Expr *value = stage->components[0].value;
     bool done = stage->combine == COMBINE_NONE;
-    while (!done && value->kind == EXPR_OP && value->op == OP_SELECT) {
+    while (!done && value->kind == EXPR_OP && value->op == OP_SELECT && is_identity_of(stage, 0, value->args[2])) {
         done = expr_reads(value->args[0]) && fill_row(forms, facts, value->args[0], value->args[1]);
         value = value->args[1];
     }

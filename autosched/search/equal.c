@@ -51,10 +51,15 @@ int *equal_groups(Arena *arena, Space *space) {
     return same;
 }
 
+void take_genes(const Space *space, int number, int equal, int *point) {
+    const Group *group = space->groups.items[number], *from = space->groups.items[equal];
+    memcpy(point + group->first_gene, point + from->first_gene, sizeof *point * (size_t)group->genes.count);
+}
+
 void take_equal(Space *space, int number, int equal, int *point) {
     Group *group = space->groups.items[number];
     const Group *from = space->groups.items[equal];
-    memcpy(point + group->first_gene, point + from->first_gene, sizeof *point * (size_t)group->genes.count);
+    take_genes(space, number, equal, point);
     group->hopeless = from->hopeless;
     group->skipped = from->skipped;
 }

@@ -130,10 +130,10 @@ static int64_t shrink_groups(Space *space, const int64_t *code, int *point, cons
         int64_t allowed = allowed_code(space->groups.items[g], share);
         int same = fit->same[g];
         shrunk[g] = same < g ? shrunk[same] : code[g] > allowed && shrink_group(space, g, code[g], allowed, point);
-        if (same < g)
-            take_equal(space, g, same, point);
         if (!shrunk[g])
             continue;
+        if (same < g)
+            take_genes(space, g, same, point);
         fit->smaller[g] = true;
         saved += code[g] - allowed;
     }

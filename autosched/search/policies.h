@@ -27,7 +27,8 @@ StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t s
 
 /* equal.c: for each group the first one that it is equal to: itself, mostly. */
 int *equal_groups(Arena *arena, Space *space);
-/* The group at the genes of an equal one. */
+/* The group at the genes of an equal one; and also plain or hopeless as that is. */
+void take_genes(const Space *space, int number, int equal, int *point);
 void take_equal(Space *space, int number, int equal, int *point);
 
 /* Makes the tiles of groups smaller where a function would be too much code (fit.c): says of which, and whether any. */

@@ -7,28 +7,23 @@
  * in milliseconds, and the page faults of the last call.
  */
 #define _GNU_SOURCE
+#include "times.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
-static double seconds(clockid_t clock) {
-    struct timespec time;
-    clock_gettime(clock, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+static double clock_milliseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
 static long page_faults(void) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     return usage.ru_minflt + usage.ru_majflt;
-}
-
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 static void *whole_file(const char *path, size_t bytes) {
@@ -71,18 +66,18 @@ int main(int count, char **arguments) {
     double *clock = calloc((size_t)calls, sizeof *clock), least = 1e30;
     long faults = 0;
     for (int c = 0; c < calls; c++) {
-        double used = seconds(CLOCK_PROCESS_CPUTIME_ID);
-        clock[c] = seconds(CLOCK_MONOTONIC);
+        double used = microseconds();
+        clock[c] = clock_milliseconds();
         faults = page_faults();
         if (function(input, result))
             return 1;
         faults = page_faults() - faults;
-        clock[c] = seconds(CLOCK_MONOTONIC) - clock[c];
-        used = seconds(CLOCK_PROCESS_CPUTIME_ID) - used;
+        clock[c] = clock_milliseconds() - clock[c];
+        used = microseconds() - used;
         least = used < least ? used : least;
     }
-    qsort(clock, (size_t)calls, sizeof *clock, ascending);
-    printf("%.3f %.3f %ld\n", 1e3 * least, 1e3 * clock[calls / 2], faults);
+    sort_times(clock, calls);
+    printf("%.3f %.3f %ld\n", least / 1e3, clock[calls / 2], faults);
     FILE *file = fopen(arguments[4], "wb");
     return !file || fwrite(result, 1, result_bytes, file) != result_bytes || fclose(file);
 }
