@@ -373,7 +373,7 @@ static const char *foreign_option(const char *word) {
         {"-mcpu", "--target=NAME; the processor of this machine is the default"},
         {"-mtune", "--target=NAME; the processor of this machine is the default"},
         {"-m", "--target=NAME+FEATURE has a feature more"},
-        {"-fopenmp", "parallel loops need no option here; link with -fopenmp"},
+        {"-fopenmp", "parallel loops need no option, here and in linking"},
         {"-ffast-math", "sums may be in any order by default; -fstrict forbids it"},
         {"-l", "the object is linked by cc"},
         {"-L", "the object is linked by cc"},

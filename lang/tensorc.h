@@ -402,6 +402,7 @@ typedef struct Family {
     bool sse;                 /* its minima and maxima are those of SSE: the second operand where one is NaN */
     bool extremes_keep_nan;   /* ... are NaN where an operand is */
     bool saturating_casts;    /* of real numbers to integers of 32 bits and more: an instruction */
+    const char *relax;        /* the instruction for loops that wait for another thread */
     int column_most;          /* the most columns that one instruction loads or stores by turns; 0: there is none */
 } Family;
 

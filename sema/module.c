@@ -232,7 +232,11 @@ static bool is_library_name(const char *symbol, const char *name) {
 /* Whether objects, or what they are linked with, may call a function of this name. An exported function of that name
  * would be called instead. */
 static bool is_library_function(const char *symbol) {
-    static const char *const prefixes[] = {"GOMP_", "omp_", "tensorc_"};
+    static const char *const prefixes[] = {"pthread_", "GOMP_", "omp_", "tensorc_"};
+    static const char *const names[] = {"clock_gettime", "sched_getaffinity", "sigfillset"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], symbol) == 0)
+            return true;
     if (is_function_of_c(symbol))
         return true;
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)

@@ -38,7 +38,7 @@ typedef struct EmitOptions {
     EmitKind kind;
     bool debug;     /* -g: line numbers of the .tensor file */
     bool pic;       /* -fPIC; candidates always */
-    bool candidate; /* parallel loops call tensorc_parallel, which the worker supplies, not OpenMP. Each function has an
+    bool candidate; /* parallel loops call tensorc_parallel, which the worker supplies. Each function has an
                      * entry `int NAME_call(const int64_t *sizes, void *const *arguments)`, scalars by pointer too:
                      * a worker calls it without knowing the signature. Used by -run too. */
     LeftOut *left_out; /* gets the large constants; NULL: the object has all of them */

@@ -347,8 +347,6 @@ enum { WORKSPACE_SLACK = DATA_ALIGNMENT - 1 };
 /* Aligned memory of so many bytes, in the workspace if that is not null; null: there is none. */
 LLVMValueRef emit_take(Code *code, LLVMValueRef workspace, LLVMValueRef bytes);
 void emit_give(Code *code, LLVMValueRef workspace, LLVMValueRef memory);
-/* How many threads the runtime has now; with a workspace, how many it had at the first question. */
-LLVMValueRef emit_thread_count(Code *code, LLVMValueRef workspace);
 LLVMValueRef emit_release(Code *code); /* the function tensorc_release */
 
 /* --- statements --- */
@@ -370,6 +368,11 @@ LLVMTypeRef closure_head_type(Code *code);
 LLVMValueRef launch_function(Code *code);
 /* Where part p of n begins; the first extent % n parts have one value more. */
 LLVMValueRef part_begin(Code *code, LLVMValueRef extent, LLVMValueRef part, LLVMValueRef parts);
+
+/* --- llvm/threads.c --- */
+
+LLVMValueRef emit_thread_count(Code *code); /* of parallel loops, i64; the same as long as the program runs */
+void link_threads(Code *code);              /* the module gets the thread pool that its functions call, if they do */
 
 /* --- debug information --- */
 

@@ -39,10 +39,12 @@ static void start_llvm(void) {
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86AsmParser();
     LLVMInitializeAArch64TargetInfo();
     LLVMInitializeAArch64Target();
     LLVMInitializeAArch64TargetMC();
     LLVMInitializeAArch64AsmPrinter();
+    LLVMInitializeAArch64AsmParser();
 }
 
 static void ensure_llvm(void) {
@@ -294,6 +296,7 @@ char *llvm_emit(Kernel *const *kernels, int count, const Target *target, const E
         for (int i = 0; i < count; i++)
             emit_function(&emission.code, kernels[i]);
         emit_release(&emission.code);
+        link_threads(&emission.code);
         debug_close(&emission.code);
         result = module_bytes(&emission, options->kind, bytes);
         LLVMDisposeTargetMachine(emission.machine);

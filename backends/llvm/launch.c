@@ -1,12 +1,12 @@
-/* launch.c - how a parallel loop comes to run in threads: by functions that all loops of a module share.
+/* launch.c - how a parallel loop comes to run in threads: by a function that all loops of a module share.
  *
  *   parallel.launch(closure)    calls the range of the closure in threads, for an extent of more than 1; else by itself
- *   parallel.team(closure)      what OpenMP's runtime calls in each thread: this thread's contiguous part
  *
- * The closure begins with { extent, status, range }: closure_head_type. A candidate calls tensorc_parallel in place of
- * OpenMP.
+ * The closure begins with { extent, status, range }: closure_head_type. The threads are those of the hook if there is
+ * one, else of the thread pool (runtime/threads.ll). A candidate calls tensorc_parallel, which the worker has.
  */
 #include "backends/llvm/code.h"
+#include "backends/runtime/runtime.h"
 
 LLVMTypeRef closure_head_type(Code *code) {
     LLVMTypeRef types[CLOSURE_VALUES] = {
@@ -37,38 +37,14 @@ static void call_range(Code *code, LLVMValueRef closure, LLVMValueRef begin, LLV
     LLVMBuildCall2(code->builder, range_type(code), range, (LLVMValueRef[]){closure, begin, end}, 3, "");
 }
 
-/* A function of a closure that all loops of the module share. */
-static LLVMValueRef shared_function(Code *code, const char *name, void (*emit)(Code *code, LLVMValueRef closure)) {
-    LLVMValueRef known = LLVMGetNamedFunction(code->module, name);
-    if (known)
-        return known;
-    Apart apart = apart_open(code, name, LLVMFunctionType(code->nothing, &code->pointer, 1, false));
-    emit(code, LLVMGetParam(apart.function, 0));
-    LLVMBuildRetVoid(code->builder);
-    return apart_close(code, &apart);
-}
+/* --- the thread pool --- */
 
-/* --- OpenMP --- */
-
-static LLVMValueRef omp_number(Code *code, const char *name) {
-    LLVMValueRef number = emit_call(code, external_function(code, name, code->i32, NULL, 0), NULL, 0);
-    return LLVMBuildSExt(code->builder, number, code->i64, "");
-}
-
-static void emit_team(Code *code, LLVMValueRef closure) {
-    LLVMValueRef threads = omp_number(code, "omp_get_num_threads"), thread = omp_number(code, "omp_get_thread_num");
-    LLVMValueRef extent = head_field(code, closure, CLOSURE_EXTENT);
-    LLVMValueRef next = LLVMBuildNSWAdd(code->builder, thread, index_constant(code, 1), "");
-    LLVMValueRef begin = part_begin(code, extent, thread, threads);
-    call_range(code, closure, begin, part_begin(code, extent, next, threads));
-}
-
-static void call_openmp(Code *code, LLVMValueRef closure) {
-    LLVMTypeRef types[] = {code->pointer, code->pointer, code->i32, code->i32};
-    LLVMValueRef function = external_function(code, "GOMP_parallel", code->nothing, types, 4);
-    LLVMValueRef team = shared_function(code, "parallel.team", emit_team);
-    LLVMValueRef threads = constant_int(code->i32, code->target->threads);
-    emit_call(code, function, (LLVMValueRef[]){team, closure, threads, constant_int(code->i32, 0)}, 4);
+static void call_thread_pool(Code *code, LLVMValueRef closure) {
+    LLVMTypeRef types[] = {code->pointer, code->pointer, code->i64, code->i64};
+    LLVMValueRef function = external_function(code, THREADS_PARALLEL, code->nothing, types, 4);
+    LLVMValueRef range = head_field(code, closure, CLOSURE_RANGE), extent = head_field(code, closure, CLOSURE_EXTENT);
+    LLVMValueRef threads = index_constant(code, code->target->threads);
+    emit_call(code, function, (LLVMValueRef[]){range, closure, extent, threads}, 4);
 }
 
 /* --- the hook --- */
@@ -84,7 +60,7 @@ static LLVMValueRef hook_variable(Code *code) {
     return hook;
 }
 
-static void call_hook_or_openmp(Code *code, LLVMValueRef closure) {
+static void call_hook_or_threads(Code *code, LLVMValueRef closure) {
     LLVMValueRef variable = hook_variable(code);
     Branch defined = branch_begin(code, LLVMBuildIsNotNull(code->builder, variable, ""));
     LLVMValueRef value = LLVMBuildLoad2(code->builder, code->pointer, variable, "");
@@ -95,7 +71,7 @@ static void call_hook_or_openmp(Code *code, LLVMValueRef closure) {
     LLVMValueRef range = head_field(code, closure, CLOSURE_RANGE), extent = head_field(code, closure, CLOSURE_EXTENT);
     LLVMBuildCall2(code->builder, hook_type(code), hook, (LLVMValueRef[]){range, closure, extent}, 3, "");
     branch_else(code, &hooked);
-    call_openmp(code, closure);
+    call_thread_pool(code, closure);
     branch_end(code, &hooked);
 }
 
@@ -103,7 +79,7 @@ static void call_hook_or_openmp(Code *code, LLVMValueRef closure) {
 
 static void call_threads(Code *code, LLVMValueRef closure) {
     if (!code->options->candidate) {
-        call_hook_or_openmp(code, closure);
+        call_hook_or_threads(code, closure);
         return;
     }
     LLVMTypeRef types[] = {code->pointer, code->pointer, code->i64};
@@ -123,5 +99,12 @@ static void emit_launch(Code *code, LLVMValueRef closure) {
 }
 
 LLVMValueRef launch_function(Code *code) {
-    return shared_function(code, "parallel.launch", emit_launch);
+    static const char name[] = "parallel.launch";
+    LLVMValueRef known = LLVMGetNamedFunction(code->module, name);
+    if (known)
+        return known;
+    Apart apart = apart_open(code, name, LLVMFunctionType(code->nothing, &code->pointer, 1, false));
+    emit_launch(code, LLVMGetParam(apart.function, 0));
+    LLVMBuildRetVoid(code->builder);
+    return apart_close(code, &apart);
 }

@@ -8,7 +8,6 @@
  *   tensorc.give.1(workspace, memory)  ends that
  *   tensorc.put.1(block)               into a free slot; without one, or beyond the bytes that are kept, frees it
  *   tensorc.claim.1(slot)              what was in the slot, which is free from now on; 0: nothing
- *   tensorc.threads.1(workspace)       how many threads temporaries are for
  *   tensorc_release()                  frees all blocks that wait; runs also when the program or library ends
  *
  * A slot holds one word, which one atomic exchange takes: whoever has it owns the block. So any number of threads may
@@ -298,24 +297,4 @@ void emit_give(Code *code, LLVMValueRef workspace, LLVMValueRef memory) {
         apart_close(code, &helper.apart);
     }
     emit_call(code, helper.function, (LLVMValueRef[]){workspace, memory}, 2);
-}
-
-/* --- threads --- */
-
-/* For calls with a workspace the number is the same as long as the program runs: that of the first question. The bytes
- * of a workspace hold for all of them. */
-LLVMValueRef emit_thread_count(Code *code, LLVMValueRef workspace) {
-    LLVMBuilderRef b = code->builder;
-    Helper helper = helper_open(code, "tensorc.threads.1", code->i64, &code->pointer, 1);
-    if (!helper.made) {
-        LLVMValueRef now = external_function(code, "omp_get_max_threads", code->i32, NULL, 0);
-        now = LLVMBuildSExt(b, emit_call(code, now, NULL, 0), code->i64, "");
-        return_if(code, LLVMIntEQ, LLVMGetParam(helper.function, 0), LLVMConstNull(code->pointer), now);
-        LLVMValueRef pair = LLVMBuildAtomicCmpXchg(b, shared_words(code, "tensorc.asked.1", 1), none(code), now,
-                                                   LLVMAtomicOrderingMonotonic, LLVMAtomicOrderingMonotonic, false);
-        return_if(code, LLVMIntEQ, LLVMBuildExtractValue(b, pair, 1, ""), constant_int(code->i1, 1), now);
-        LLVMBuildRet(b, LLVMBuildExtractValue(b, pair, 0, ""));
-        apart_close(code, &helper.apart);
-    }
-    return emit_call(code, helper.function, &workspace, 1);
 }

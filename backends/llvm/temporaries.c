@@ -326,7 +326,7 @@ static LLVMValueRef thread_count(Code *code) {
         return index_constant(code, code->target->threads);
     if (code->options->candidate)
         return index_constant(code, sysconf(_SC_NPROCESSORS_ONLN));
-    return emit_thread_count(code, code->frame->workspace);
+    return emit_thread_count(code);
 }
 
 /* The body is a function with its own stack, whose offsets begin in its slice. */

@@ -5,7 +5,8 @@
 . "${srcdir:-.}/tests/lib.sh"
 
 order="stdlib lang parser sema lower/instr lower/nest lower/kernel autosched/space autosched/model autosched/records
-    autosched/search autosched backends/emit backends/run backends/llvm backends/llvm/functions backends driver"
+    autosched/search autosched backends/emit backends/run backends/runtime backends/llvm backends/llvm/functions
+    backends driver"
 
 # against ROOT: each include of a folder to the right, or past the door of one, as FILE:LINE: INCLUDE.
 against() {

@@ -257,7 +257,7 @@ for target in x86-64-v3 x86-64-v4; do
     is "$(chosen f_packed)" "$(chosen f)" "stages that do not read it have one schedule for $target"
     count=$(grep -c 'define internal .*@f_packed.loop' file.ll)
     ok "and one code: $count loops are those of packed arguments alone" [ "$count" -lt 3 ]
-    is "$(grep -c 'call .*@GOMP_parallel' file.ll)" 1 "all loops are launched by one function"
+    is "$(grep -c 'call .*@tensorc.parallel' file.ll)" 1 "all loops are launched by one function"
     runs "on one thread, $target" "$TENSORC" -O2 --threads=1 -emit-llvm file.tensor --target=$target -o file.ll
     both=$(grep -c 'define internal .*@f.loop' file.ll) count=$(grep -c 'define internal .*@f_packed.loop' file.ll)
     calls=$(grep -c 'call .*@f.loop' file.ll)

@@ -158,12 +158,18 @@ static void test_threads(void) {
                                "calls++;\nfor (int64_t i = extent; i-- > 0;) body(closure, i, i + 1);\n}\n"
                                "tensorc_parallel_function *tensorc_parallel_hook = mine;\n";
     static const char loops[] = "parallel(Y.i)", slices[] = "compute_at(t, Y.i)\nparallel(Y.i)";
-    ok(run_parallel_program(arena, loops, 0, "", "-fopenmp"), "a parallel loop on OpenMP's threads");
-    ok(run_parallel_program(arena, slices, 0, "", "-fopenmp"), "temporaries of the threads");
-    ok(run_parallel_program(arena, loops, 0, hook, "-fopenmp"), "threads of the program's own");
-    ok(run_parallel_program(arena, slices, 0, hook, "-fopenmp"), "and their temporaries");
-    ok(run_parallel_program(arena, loops, 2, "", "-fopenmp"), "a fixed number of threads");
-    ok(run_parallel_program(arena, slices, 1, "", ""), "one thread needs no library");
+    static const char openmp[] = "#include \"tensorc_runtime.h\"\nstatic int calls;\n"
+                                 "static void mine(tensorc_parallel_body *body, void *closure, int64_t extent) {\n"
+                                 "calls++;\ntensorc_openmp(body, closure, extent);\n}\n"
+                                 "tensorc_parallel_function *tensorc_parallel_hook = mine;\n";
+    ok(run_parallel_program(arena, loops, 0, "", ""), "a parallel loop in the pool's threads");
+    ok(run_parallel_program(arena, slices, 0, "", ""), "temporaries of the threads");
+    ok(run_parallel_program(arena, loops, 0, hook, ""), "threads of the program's own");
+    ok(run_parallel_program(arena, slices, 0, hook, ""), "and their temporaries");
+    ok(run_parallel_program(arena, loops, 0, openmp, "-fopenmp"), "threads of OpenMP");
+    ok(run_parallel_program(arena, slices, 0, openmp, "-fopenmp"), "and their temporaries");
+    ok(run_parallel_program(arena, loops, 2, "", ""), "a fixed number of threads");
+    ok(run_parallel_program(arena, slices, 1, "", ""), "one thread");
     arena_free(arena);
 }
 

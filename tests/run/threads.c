@@ -1,0 +1,173 @@
+/* threads.c - the thread pool that objects bring along, seen from a program. One argument: what to try. */
+#define _GNU_SOURCE
+#include "threads.h"
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MOST = 5000, WIDTH = 3, CALLERS = 100, ROUNDS = 40 };
+
+/* Whether each element is what one call makes of it, and nothing behind them changed. */
+static int is_right(int (*call)(int64_t, const float *, float *), int n) {
+    static _Thread_local float x[MOST * WIDTH], y[MOST * WIDTH + 1];
+    for (int i = 0; i < n * WIDTH; i++)
+        x[i] = (float)(i % 91);
+    memset(y, 0, sizeof y);
+    if (call(n, x, y) != 0)
+        return 0;
+    for (int i = 0; i < n * WIDTH; i++)
+        if (y[i] != (x[i] + 1) * 2)
+            return 0;
+    return y[n * WIDTH] == 0;
+}
+
+static int thread_count(void) {
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *task; (task = readdir(tasks));)
+        count += task->d_name[0] != '.';
+    closedir(tasks);
+    return count;
+}
+
+static int try_extents(void) {
+    static const int extents[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 101, 1000, MOST};
+    int right = 1;
+    for (int round = 0; round < ROUNDS; round++)
+        for (size_t i = 0; i < sizeof extents / sizeof *extents; i++)
+            right &= is_right(rows, extents[i]) && is_right(slices, extents[i]);
+    return !right;
+}
+
+static int try_count(void) {
+    printf("%d ", thread_count());
+    int right = is_right(rows, MOST);
+    printf("%d", thread_count());
+    return !right;
+}
+
+static void *caller(void *index) {
+    long right = 1;
+    for (int round = 0; round < ROUNDS; round++)
+        right &= is_right(round % 2 ? rows : slices, 1 + (int)((long)index * 37 + round * 101) % MOST);
+    return (void *)right;
+}
+
+static int try_callers(void) {
+    pthread_t threads[CALLERS];
+    long right = 1;
+    for (long i = 0; i < CALLERS; i++)
+        pthread_create(&threads[i], NULL, caller, (void *)i);
+    for (int i = 0; i < CALLERS; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        right &= (long)result;
+    }
+    return !right;
+}
+
+static void *call_for_ever(void *unused) {
+    for (;;)
+        caller((void *)7L);
+    return unused;
+}
+
+/* The child calls too, and so does its child; the parent's threads may be anywhere. */
+static int try_fork(void) {
+    pthread_t thread;
+    int right = is_right(rows, MOST);
+    pthread_create(&thread, NULL, call_for_ever, NULL);
+    for (int i = 0; i < ROUNDS; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            int fine = is_right(rows, MOST) && is_right(slices, MOST), status = 1;
+            pid_t second = fork();
+            if (second == 0)
+                _exit(!is_right(rows, MOST));
+            waitpid(second, &status, 0);
+            exit(!fine || status); /* ends its own threads */
+        }
+        int status = 1;
+        waitpid(child, &status, 0);
+        right &= status == 0 && is_right(rows, MOST);
+    }
+    return !right; /* while the other thread calls */
+}
+
+/* A library's threads end with it. */
+static int try_library(void) {
+    int right = 1;
+    for (int i = 0; i < ROUNDS; i++) {
+        void *library = dlopen("./libthreads.so", RTLD_NOW);
+        int (*call)(int64_t, const float *, float *) = NULL;
+        if (library)
+            *(void **)&call = dlsym(library, "rows");
+        right &= call && is_right(call, MOST) && thread_count() == 3;
+        right &= library && dlclose(library) == 0 && thread_count() == 1;
+    }
+    return !right;
+}
+
+static pthread_t first;
+static volatile sig_atomic_t elsewhere, handled;
+static void on_signal(int number) {
+    handled += number == SIGUSR1;
+    elsewhere |= !pthread_equal(pthread_self(), first);
+}
+
+/* Signals go to the program's own threads. */
+static int try_signals(void) {
+    first = pthread_self();
+    signal(SIGUSR1, on_signal);
+    int right = is_right(rows, MOST);
+    for (int i = 0; i < 1000; i++)
+        kill(getpid(), SIGUSR1);
+    right &= is_right(rows, MOST);
+    return !right || elsewhere || handled == 0;
+}
+
+/* Threads that never begin: the call does all of the work. Or there are none to be had. */
+static const char *what = "";
+static void *asleep(void *unused) {
+    for (;;)
+        pause();
+    return unused;
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument) {
+    typedef int Create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    static Create *create;
+    if (!create)
+        *(void **)&create = dlsym(RTLD_NEXT, "pthread_create");
+    if (strcmp(what, "refused") == 0)
+        return EAGAIN;
+    return create(thread, attributes, strcmp(what, "asleep") == 0 ? asleep : body, argument);
+}
+
+static int try_alone(void) {
+    int failed = try_extents();
+    printf("%d", thread_count());
+    fflush(stdout);
+    _exit(failed); /* such threads cannot be waited for */
+}
+
+int main(int count, char **arguments) {
+    static const struct {
+        const char *name;
+        int (*try)(void);
+    } trials[] = {{"extents", try_extents}, {"count", try_count},     {"callers", try_callers}, {"fork", try_fork},
+                  {"library", try_library}, {"signals", try_signals}, {"asleep", try_alone},    {"refused", try_alone}};
+    for (size_t i = 0; count > 1 && i < sizeof trials / sizeof *trials; i++) {
+        what = arguments[1];
+        if (strcmp(trials[i].name, what) == 0)
+            return trials[i].try();
+    }
+    return 2;
+}
