@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST = 5000, WIDTH = 3, CALLERS = 100, ROUNDS = 40 };
+enum { MOST = 5000, WIDTH = 3, LONG = 40000, CALLERS = 100, ROUNDS = 40 };
 
 /* Whether each element is what one call makes of it, and nothing behind them changed. */
 static int is_right(int (*call)(int64_t, const float *, float *), int n) {
@@ -26,6 +26,22 @@ static int is_right(int (*call)(int64_t, const float *, float *), int n) {
         if (y[i] != (x[i] + 1) * 2)
             return 0;
     return y[n * WIDTH] == 0;
+}
+
+/* Rows that take long: the caller is often ready before others are. */
+static int try_waiting(void) {
+    static float x[4 * LONG], y[4];
+    int right = 1;
+    for (int i = 0; i < 4 * LONG; i++)
+        x[i] = (float)(i / LONG);
+    for (int round = 0; round < 10 * ROUNDS; round++) {
+        for (int i = 0; i < 4; i++)
+            y[i] = -1;
+        right &= sums(4, x, y) == 0;
+        for (int i = 0; i < 4; i++)
+            right &= y[i] == (float)i * LONG;
+    }
+    return !right;
 }
 
 static int thread_count(void) {
@@ -122,15 +138,19 @@ static void on_signal(int number) {
     elsewhere |= !pthread_equal(pthread_self(), first);
 }
 
-/* Signals go to the program's own threads. */
+/* Signals go to the program's own threads: where those block one, it waits. */
 static int try_signals(void) {
+    sigset_t one;
     first = pthread_self();
     signal(SIGUSR1, on_signal);
     int right = is_right(rows, MOST);
-    for (int i = 0; i < 1000; i++)
-        kill(getpid(), SIGUSR1);
-    right &= is_right(rows, MOST);
-    return !right || elsewhere || handled == 0;
+    sigemptyset(&one);
+    sigaddset(&one, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &one, NULL);
+    kill(getpid(), SIGUSR1);
+    right &= is_right(rows, MOST) && handled == 0;
+    pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+    return !right || elsewhere || handled != 1;
 }
 
 /* Threads that never begin: the call does all of the work. Or there are none to be had. */
@@ -162,8 +182,9 @@ int main(int count, char **arguments) {
     static const struct {
         const char *name;
         int (*try)(void);
-    } trials[] = {{"extents", try_extents}, {"count", try_count},     {"callers", try_callers}, {"fork", try_fork},
-                  {"library", try_library}, {"signals", try_signals}, {"asleep", try_alone},    {"refused", try_alone}};
+    } trials[] = {{"extents", try_extents}, {"count", try_count},   {"callers", try_callers},
+                  {"fork", try_fork},       {"library", try_library}, {"signals", try_signals},
+                  {"asleep", try_alone},    {"refused", try_alone},   {"waiting", try_waiting}};
     for (size_t i = 0; count > 1 && i < sizeof trials / sizeof *trials; i++) {
         what = arguments[1];
         if (strcmp(trials[i].name, what) == 0)

@@ -11,9 +11,13 @@ def slices(float(N, 3) x) -> (y) {
     t(i, j) = x(i, j) + 1
     y(i, j) = t(i, j) * 2
 }
+def sums(float(N, 40000) x) -> (y) { y(i) +=! x(i, j) }
 export rows
+export sums
 export slices
 schedule rows on x86 { parallel(y.i) }
+schedule sums on x86 { parallel(y.i) }
+schedule sums on arm { parallel(y.i) }
 schedule rows on arm { parallel(y.i) }
 schedule slices on x86 { o, i = split(y.i, 50) parallel(o) compute_at(t, o) }
 schedule slices on arm { o, i = split(y.i, 50) parallel(o) compute_at(t, o) }
@@ -33,6 +37,7 @@ is "$(OMP_NUM_THREADS=1 timeout 100 ./threads count)" "1 1" "one thread needs no
 is "$(OMP_NUM_THREADS=zero timeout 100 ./threads count)" "1 $(nproc)" "what is no number is not one"
 is "$(OMP_NUM_THREADS=7 timeout 100 ./two count)" "1 2" "--threads=2 is two, whatever the environment says"
 runs "two threads, any extent" timeout 100 ./two extents
+for n in 2 4; do runs "$n threads, calls wait for the last row" env OMP_NUM_THREADS=$n timeout 100 ./threads waiting; done
 runs "a hundred calls at once" env OMP_NUM_THREADS=4 timeout 100 ./threads callers
 runs "calls in children of fork, and an end while another thread calls" env OMP_NUM_THREADS=3 timeout 100 ./threads fork
 runs "the threads of a library end with it" env OMP_NUM_THREADS=3 timeout 100 ./threads library
