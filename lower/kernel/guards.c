@@ -435,6 +435,22 @@ static bool concerns(Arena *arena, Expr *condition, Expr *const *index, int coun
     return sides[0].count + sides[1].count == 0;
 }
 
+/* Whether an index is a number that may be outside. Loops of the last tile that have one value left are numbers: then
+ * the index and the condition may have had these in common, and nothing tells any more. */
+static bool has_fixed_index(Arena *arena, const Expr *read) {
+    for (int d = 0; d < read->count; d++) {
+        int64_t index;
+        Expr *bounds[2];
+        if (!expr_is_int(expr_simplify(arena, read->args[d]), &index))
+            continue;
+        index_bounds(arena, read->tensor, d, read->args[d], bounds);
+        for (int i = 0; i < 2; i++)
+            if (expr_prove(arena, bounds[i], &(Facts){0}) != 1)
+                return true;
+    }
+    return false;
+}
+
 static bool reads_under(Arena *arena, const Expr *guard, const Expr *condition) {
     EACH_EXPR(e, guard) {
         ExprList own = {0};
@@ -498,10 +514,11 @@ static Expr *guard_read(Arena *arena, Expr *e, void *context) {
     if (inside && !e->guard)
         return e;
     Expr *read = expr_copy(arena, e);
+    bool fixed = !inside && has_fixed_index(arena, e);
     for (int i = 0; i < finish->dropped.count; i++) {
         Expr *dropped = finish->dropped.items[i];
         bool needed = concerns_guard(arena, dropped, e->guard) ||
-                      (!inside && concerns(arena, dropped, e->args, e->count));
+                      (!inside && (fixed || concerns(arena, dropped, e->args, e->count)));
         for (int k = 0; k < finish->kept.count && !inside && !needed; k++)
             needed = concerns_by(finish->kept.items[k], dropped, e);
         if (needed)
