@@ -467,9 +467,16 @@ static double entries(const StageFacts *stage) {
     return count;
 }
 
-static void add_stage(const Profile *profile, const StageFacts *whole, const Target *target, Estimate *estimate) {
+/* Of a stage or of all that is computed in the loops of one: seconds of the busiest thread, of one thread that does it
+ * all, and to start threads. */
+typedef struct ThreadTime {
+    double busy, alone, fork;
+} ThreadTime;
+
+/* Adds to the estimate what is not to be summed by loops. */
+static ThreadTime add_stage(const Profile *profile, const StageFacts *whole, const Target *target, Estimate *estimate) {
     if (whole->iterations == 0)
-        return;
+        return (ThreadTime){0};
     const Machine *machine = target->machine;
     double forks, part, busiest = 0, sum = 0, seconds[4], extents[whole->loop_count + 1];
     StageFacts thread = busiest_thread(whole, target, extents, &part, &forks), *stage = &thread;
@@ -495,24 +502,58 @@ static void add_stage(const Profile *profile, const StageFacts *whole, const Tar
         sum += seconds[i];
     }
     bool own = !stage->stage->parent || stage->stage->parent->scan; /* it has loops of its own */
-    double overhead = own ? forks * machine->fork_seconds : 0;
+    double overhead = 0;
     if (stage->accesses[0].temporary && stage->accesses[0].size > FAULTED_PAGES * machine->page_bytes)
         overhead += stage->accesses[0].size / machine->page_bytes * machine->fault_seconds;
     estimate->compute += seconds[0];
     estimate->overhead += overhead;
-    estimate->seconds += busiest + machine->overlap_lost * (sum - busiest) + overhead;
+    double busy = busiest + machine->overlap_lost * (sum - busiest);
+    ThreadTime time = {busy + overhead, busy / larger(part, 1e-6) + overhead, own ? forks * machine->fork_seconds : 0};
     if (whole != &profile->stages[profile->heaviest])
-        return;
+        return time;
     estimate->balance = 1 / larger(part * thread_count(target), 1e-3);
     estimate->accumulators = block.accumulators;
     estimate->loads = block.loads / larger(block.arithmetic, 1);
+    return time;
+}
+
+/* The stage whose loops hold this one; its own number if these are its own. */
+static int outermost(const Profile *profile, int number) {
+    const NestStage *stage = profile->stages[number].stage;
+    while (stage->parent && !stage->parent->scan)
+        stage = stage->parent;
+    for (int s = 0; s < profile->stage_count; s++)
+        if (profile->stages[s].stage == stage)
+            return s;
+    return number;
+}
+
+/* Loops with little work are not shared out when they run (backends/llvm/launch.c): then one thread does it all, after
+ * a test. */
+static double launched_seconds(const ThreadTime *time) {
+    static const double test = 2e-4; /* of what threads cost */
+    return time->fork > 0 ? fmin(time->busy + time->fork, time->alone + time->fork * test)
+                          : time->busy;
 }
 
 Estimate static_estimate(const Profile *profile, const Target *target) {
     Estimate estimate = {0};
-    for (int s = 0; s < profile->stage_count; s++)
-        if (profile_counts(profile, s))
-            add_stage(profile, &profile->stages[s], target, &estimate);
+    ThreadTime times[profile->stage_count + 1]; /* of the loops of each stage */
+    memset(times, 0, sizeof times);
+    for (int s = 0; s < profile->stage_count; s++) {
+        if (!profile_counts(profile, s))
+            continue;
+        ThreadTime own = add_stage(profile, &profile->stages[s], target, &estimate);
+        ThreadTime *time = &times[outermost(profile, s)];
+        time->busy += own.busy;
+        time->alone += own.alone;
+        time->fork += own.fork;
+    }
+    for (int s = 0; s < profile->stage_count; s++) {
+        double seconds = launched_seconds(&times[s]);
+        estimate.seconds += seconds;
+        estimate.overhead += fmax(seconds - times[s].busy, 0);
+    }
     return estimate;
 }
 
@@ -539,16 +580,36 @@ static int most_dimensions(const Nest *nest) {
     return most;
 }
 
-/* Run-time sizes are a small and a large one by turns: the more dimensions a tensor has, the shorter they are. */
+static bool has_parallel_loop(const Profile *profile) {
+    for (int s = 0; s < profile->stage_count; s++)
+        for (int l = 0; l < profile->stages[s].loop_count; l++)
+            if (profile->stages[s].loops[l]->kind == LOOP_PARALLEL)
+                return true;
+    return false;
+}
+
+/* What threads leave of the time where run-time sizes are huge; 1 without parallel loops. */
+static double threads_gain(Arena *arena, const Nest *nest, const Target *target, double huge) {
+    const Profile *profile = profile_nest_at(arena, nest, huge);
+    Target single = *target;
+    single.threads = 1;
+    if (thread_count(target) <= 1 || !has_parallel_loop(profile))
+        return 1;
+    return static_estimate(profile, target).seconds / static_estimate(profile, &single).seconds;
+}
+
+/* Run-time sizes are a small and a large one by turns: the more dimensions a tensor has, the shorter they are. Parallel
+ * loops cost nothing there, and pay where sizes are huge. */
 double static_seconds(Arena *arena, const Nest *nest, const Target *target) {
-    static const double sizes[][2] = {{48, 1024}, {48, 160}, {28, 56}, {16, 28}};
+    static const double sizes[][3] = {{48, 1024, 1 << 20}, {48, 160, 2048}, {28, 56, 256}, {16, 28, 64}};
+    static const double huge_weight = 0.5;
     enum { ROWS = sizeof sizes / sizeof *sizes, MATRIX = 2 };
     if (nest->program->size_count == 0)
         return static_estimate(profile_nest(arena, nest), target).seconds;
     int row = most_dimensions(nest) - MATRIX;
-    const double *pair = sizes[row < 0 ? 0 : row < ROWS ? row : ROWS - 1];
+    const double *some = sizes[row < 0 ? 0 : row < ROWS ? row : ROWS - 1];
     double product = 1;
     for (int i = 0; i < 2; i++)
-        product *= static_estimate(profile_nest_at(arena, nest, pair[i]), target).seconds;
-    return sqrt(product);
+        product *= static_estimate(profile_nest_at(arena, nest, some[i]), target).seconds;
+    return sqrt(product) * pow(threads_gain(arena, nest, target, some[2]), huge_weight);
 }

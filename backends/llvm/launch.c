@@ -1,12 +1,17 @@
 /* launch.c - how a parallel loop comes to run in threads: by a function that all loops of a module share.
  *
- *   parallel.launch(closure)    calls the range of the closure in threads, for an extent of more than 1; else by itself
+ *   parallel.launch(closure, work)    calls the range of the closure in threads, where it has an extent of more than 1
+ *                                     and enough work for two; else by itself
+ *
+ * The work is in instructions (loop_work). Sizes that are known when the program runs decide, so that a loop over
+ * run-time sizes may be parallel: it costs a test where they are small.
  *
  * The closure begins with { extent, status, range }: closure_head_type. The threads are those of the hook if there is
  * one, else of the thread pool (runtime/threads.ll). A candidate calls tensorc_parallel, which the worker has.
  */
 #include "backends/llvm/code.h"
 #include "backends/runtime/runtime.h"
+#include "lang/machine.h"
 
 LLVMTypeRef closure_head_type(Code *code) {
     LLVMTypeRef types[CLOSURE_VALUES] = {
@@ -39,12 +44,19 @@ static void call_range(Code *code, LLVMValueRef closure, LLVMValueRef begin, LLV
 
 /* --- the thread pool --- */
 
-static void call_thread_pool(Code *code, LLVMValueRef closure) {
-    LLVMTypeRef types[] = {code->pointer, code->pointer, code->i64, code->i64};
-    LLVMValueRef function = external_function(code, THREADS_PARALLEL, code->nothing, types, 4);
+/* Instructions of a part that pays for a thread, half of what pays for the two of the least parallel loop. */
+static int64_t part_work(const Code *code) {
+    const Machine *machine = code->target->machine;
+    return (int64_t)(machine->fork_seconds * machine->clock_rate * machine->issue_width / 4);
+}
+
+static void call_thread_pool(Code *code, LLVMValueRef closure, LLVMValueRef work) {
+    LLVMTypeRef types[] = {code->pointer, code->pointer, code->i64, code->i64, code->i64};
+    LLVMValueRef function = external_function(code, THREADS_PARALLEL, code->nothing, types, 5);
     LLVMValueRef range = head_field(code, closure, CLOSURE_RANGE), extent = head_field(code, closure, CLOSURE_EXTENT);
     LLVMValueRef threads = index_constant(code, code->target->threads);
-    emit_call(code, function, (LLVMValueRef[]){range, closure, extent, threads}, 4);
+    LLVMValueRef parts = LLVMBuildUDiv(code->builder, work, index_constant(code, part_work(code)), "");
+    emit_call(code, function, (LLVMValueRef[]){range, closure, extent, threads, parts}, 5);
 }
 
 /* --- the hook --- */
@@ -60,7 +72,7 @@ static LLVMValueRef hook_variable(Code *code) {
     return hook;
 }
 
-static void call_hook_or_threads(Code *code, LLVMValueRef closure) {
+static void call_hook_or_threads(Code *code, LLVMValueRef closure, LLVMValueRef work) {
     LLVMValueRef variable = hook_variable(code);
     Branch defined = branch_begin(code, LLVMBuildIsNotNull(code->builder, variable, ""));
     LLVMValueRef value = LLVMBuildLoad2(code->builder, code->pointer, variable, "");
@@ -71,15 +83,15 @@ static void call_hook_or_threads(Code *code, LLVMValueRef closure) {
     LLVMValueRef range = head_field(code, closure, CLOSURE_RANGE), extent = head_field(code, closure, CLOSURE_EXTENT);
     LLVMBuildCall2(code->builder, hook_type(code), hook, (LLVMValueRef[]){range, closure, extent}, 3, "");
     branch_else(code, &hooked);
-    call_thread_pool(code, closure);
+    call_thread_pool(code, closure, work);
     branch_end(code, &hooked);
 }
 
 /* --- the launch --- */
 
-static void call_threads(Code *code, LLVMValueRef closure) {
+static void call_threads(Code *code, LLVMValueRef closure, LLVMValueRef work) {
     if (!code->options->candidate) {
-        call_hook_or_threads(code, closure);
+        call_hook_or_threads(code, closure, work);
         return;
     }
     LLVMTypeRef types[] = {code->pointer, code->pointer, code->i64};
@@ -88,11 +100,17 @@ static void call_threads(Code *code, LLVMValueRef closure) {
     emit_call(code, function, (LLVMValueRef[]){range, closure, extent}, 3);
 }
 
-static void emit_launch(Code *code, LLVMValueRef closure) {
+bool work_is_small(const Code *code, LLVMValueRef work) {
+    return LLVMIsAConstantInt(work) && LLVMConstIntGetSExtValue(work) < 2 * part_work(code);
+}
+
+static void emit_launch(Code *code, LLVMValueRef closure, LLVMValueRef work) {
     LLVMValueRef extent = head_field(code, closure, CLOSURE_EXTENT);
     LLVMValueRef more = LLVMBuildICmp(code->builder, LLVMIntSGT, extent, index_constant(code, 1), "");
-    Branch several = branch_begin(code, more);
-    call_threads(code, closure);
+    LLVMValueRef least = index_constant(code, 2 * part_work(code));
+    LLVMValueRef enough = LLVMBuildICmp(code->builder, LLVMIntSGE, work, least, "");
+    Branch several = branch_begin(code, LLVMBuildAnd(code->builder, more, enough, ""));
+    call_threads(code, closure, work);
     branch_else(code, &several);
     call_range(code, closure, index_constant(code, 0), extent);
     branch_end(code, &several);
@@ -103,8 +121,9 @@ LLVMValueRef launch_function(Code *code) {
     LLVMValueRef known = LLVMGetNamedFunction(code->module, name);
     if (known)
         return known;
-    Apart apart = apart_open(code, name, LLVMFunctionType(code->nothing, &code->pointer, 1, false));
-    emit_launch(code, LLVMGetParam(apart.function, 0));
+    LLVMTypeRef types[] = {code->pointer, code->i64};
+    Apart apart = apart_open(code, name, LLVMFunctionType(code->nothing, types, 2, false));
+    emit_launch(code, LLVMGetParam(apart.function, 0), LLVMGetParam(apart.function, 1));
     LLVMBuildRetVoid(code->builder);
     return apart_close(code, &apart);
 }

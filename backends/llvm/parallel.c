@@ -282,10 +282,10 @@ static void return_if_failed(Code *code, LLVMValueRef status) {
     branch_end(code, &failed);
 }
 
-static void emit_threads(Outline *outline, LLVMValueRef extent) {
+static void emit_threads(Outline *outline, LLVMValueRef extent, LLVMValueRef work) {
     Code *code = outline->code;
     LLVMValueRef closure = fill_closure(outline, extent);
-    emit_call(code, launch_function(code), &closure, 1);
+    emit_call(code, launch_function(code), (LLVMValueRef[]){closure, work}, 2);
     if (outline->checks)
         return_if_failed(code, LLVMBuildLoad2(code->builder, code->i32,
                                               closure_field(outline, closure, CLOSURE_STATUS), ""));
@@ -312,13 +312,37 @@ static void emit_functions(Outline *outline, bool threads) {
     debug_location(code, stmt->loc);
 }
 
+/* All that the loop runs; where that is not known, more than enough. */
+static LLVMValueRef emit_work(Code *code, const Stmt *stmt) {
+    Expr *work = loop_work(code->arena, code->target, stmt);
+    return work ? emit_value(code, work) : index_constant(code, INT64_MAX);
+}
+
+/* The loop's function, called with all of its values. */
+static void call_loop(Outline *outline, LLVMValueRef extent) {
+    Code *code = outline->code;
+    int count = LOOP_VALUES + outline->values.count;
+    LLVMValueRef *args = ARENA_ARRAY(code->arena, LLVMValueRef, count);
+    args[LOOP_BEGIN] = index_constant(code, 0);
+    args[LOOP_END] = extent;
+    for (int i = 0; i < outline->values.count; i++)
+        args[LOOP_VALUES + i] = outline->values.items[i];
+    LLVMValueRef status = emit_call(code, outline->loop, args, count);
+    if (outline->checks)
+        return_if_failed(code, status);
+}
+
 void emit_parallel_loop(Code *code, const Stmt *stmt) {
     Outline outline = {.code = code, .stmt = stmt, .slices = address_map_get(&code->slices, stmt)};
-    LLVMValueRef extent = loop_extent(code, stmt);
-    emit_functions(&outline, true);
+    LLVMValueRef extent = loop_extent(code, stmt), work = emit_work(code, stmt);
+    bool threads = !work_is_small(code, work);
+    emit_functions(&outline, threads);
     if (outline.slices)
         extent = outline.slices->count;
-    emit_threads(&outline, extent);
+    if (threads)
+        emit_threads(&outline, extent, work);
+    else
+        call_loop(&outline, extent);
 }
 
 /* --- nests that two functions have in common --- */
@@ -370,13 +394,5 @@ void emit_nest_apart(Code *code, const Stmt *stmt) {
     Outline outline = {.code = code, .stmt = stmt};
     LLVMValueRef extent = loop_extent(code, stmt);
     emit_functions(&outline, false);
-    int count = LOOP_VALUES + outline.values.count;
-    LLVMValueRef *args = ARENA_ARRAY(code->arena, LLVMValueRef, count);
-    args[LOOP_BEGIN] = index_constant(code, 0);
-    args[LOOP_END] = extent;
-    for (int i = 0; i < outline.values.count; i++)
-        args[LOOP_VALUES + i] = outline.values.items[i];
-    LLVMValueRef status = emit_call(code, outline.loop, args, count);
-    if (outline.checks)
-        return_if_failed(code, status);
+    call_loop(&outline, extent);
 }

@@ -2,7 +2,7 @@
 #ifndef BACKENDS_RUNTIME_RUNTIME_H
 #define BACKENDS_RUNTIME_RUNTIME_H
 
-#define THREADS_PARALLEL "tensorc.parallel.1"         /* void (body, closure, extent, threads) */
+#define THREADS_PARALLEL "tensorc.parallel.1"         /* void (body, closure, extent, threads, most) */
 #define THREADS_COUNT "tensorc.thread_count.1" /* int64_t (void) */
 extern const char threads_text[];
 

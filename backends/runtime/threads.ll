@@ -1,8 +1,8 @@
 ; threads.ll - the thread pool that runs parallel loops; it is linked into each object that has some.
 ;
-;   tensorc.parallel.1(body, closure, extent, threads)   body(closure, begin, end) for ranges that together are
-;                                                        0 to extent, by at most so many threads (0: by all)
-;   tensorc.thread_count.1()                             how many threads there are: OMP_NUM_THREADS, or processors
+;   tensorc.parallel.1(body, closure, extent, threads, most)   body(closure, begin, end) for ranges that together are 0 to
+;                                         extent. There are to be so many threads (0: all), at most so many take part
+;   tensorc.thread_count.1()              how many threads there are: OMP_NUM_THREADS, or processors
 ;
 ; The caller divides the extent into parts, one for a thread, and each part into pieces. It opens a slot, wakes threads
 ; and begins with the first part itself. Who has finished a part goes on with pieces of others. So a thread that has no
@@ -544,7 +544,7 @@ leave:
 }
 
 $tensorc.parallel.1 = comdat any
-define linkonce_odr hidden void @tensorc.parallel.1(ptr %body, ptr %closure, i64 %extent, i64 %threads)
+define linkonce_odr hidden void @tensorc.parallel.1(ptr %body, ptr %closure, i64 %extent, i64 %threads, i64 %parts.most)
         noinline comdat {
     %job = alloca %job
     %given = icmp sgt i64 %threads, 0
@@ -554,7 +554,8 @@ ask:
     br label %start
 start:
     %most = phi i64 [ %threads, %0 ], [ %all, %ask ]
-    %count = call i64 @llvm.umin.i64(i64 %most, i64 %extent)
+    %taken = call i64 @llvm.umin.i64(i64 %most, i64 %parts.most)
+    %count = call i64 @llvm.umin.i64(i64 %taken, i64 %extent)
     %several = icmp ugt i64 %count, 1
     br i1 %several, label %look, label %alone
 look:

@@ -1,4 +1,5 @@
-/* code.c - how much code a kernel becomes: what it stores to each tensor, in instructions, after the last pass.
+/* code.c - how much code a kernel becomes: what it stores to each tensor, in instructions, after the last pass. And how
+ * much work a loop is: the instructions that it runs.
  *
  * An estimate for limits on compile time, the same for all code generators. What copies of a statement share counts
  * once in a loop. Lanes count one by one where no instruction treats them together: those of reads that lie apart
@@ -7,7 +8,7 @@
 #include "lang/map.h"
 #include "lang/program.h"
 #include "lang/random.h"
-#include "lower/kernel/kernel.h"
+#include "lower/kernel/passes.h"
 
 enum {
     MASKED = 4,   /* an access under a mask that an instruction has */
@@ -188,4 +189,106 @@ KernelCode kernel_code(Arena *arena, const Kernel *kernel) {
     Counting counting = {.arena = arena, .target = kernel->target};
     count_code(&counting, &code, kernel->body);
     return code;
+}
+
+/* --- work --------------------------------------------------------------------------------------------------------- */
+
+enum { LOOP_CODE = 2 /* of an iteration itself */, WORK_NODES = 200 };
+static const int64_t extent_most = (int64_t)1 << 20, work_most = (int64_t)1 << 40; /* so that no product wraps */
+
+/* Instructions: those known, and an expression over what is known where the loop begins, or NULL. */
+typedef struct Work {
+    int64_t known;
+    Expr *more;
+    bool unknown;
+} Work;
+
+typedef struct WorkSearch {
+    Counting counting;
+    LIST(const Var *) inner; /* loops inside, which the expressions may not use */
+} WorkSearch;
+
+static int64_t at_most(int64_t value, int64_t most) {
+    return value < most ? value : most;
+}
+
+static Expr *bounded(Arena *arena, Expr *e, int64_t most) {
+    return expr_binary(arena, OP_MIN, e, expr_int(arena, most));
+}
+
+static bool is_known_outside(const WorkSearch *search, const Expr *e) {
+    for (int i = 0; i < search->inner.count; i++)
+        if (expr_uses_var(e, search->inner.items[i]))
+            return false;
+    return !expr_reads(e);
+}
+
+/* So many times the work; most is an extent's expression, or NULL where `times` is known. */
+static Work repeated(Arena *arena, Work work, int64_t times, Expr *extent) {
+    work.known = at_most(work.known, work_most);
+    if (!extent) {
+        if (work.more)
+            work.more = bounded(arena, expr_binary(arena, OP_MUL, work.more, expr_int(arena, times)), work_most);
+        work.known = at_most(work.known * times, work_most);
+        return work;
+    }
+    Expr *each = expr_int(arena, work.known), *zero = expr_int(arena, 0);
+    if (work.more)
+        each = bounded(arena, expr_binary(arena, OP_ADD, work.more, each), work_most);
+    extent = bounded(arena, expr_binary(arena, OP_MAX, extent, zero), extent_most);
+    work.more = bounded(arena, expr_binary(arena, OP_MUL, extent, each), work_most);
+    work.known = 0;
+    return work;
+}
+
+static Work body_work(WorkSearch *search, Stmt *const *body, int count);
+
+static Work work_of_loop(WorkSearch *search, const Stmt *loop) {
+    Arena *arena = search->counting.arena;
+    int64_t times;
+    Interval range = expr_interval(loop->extent);
+    search->counting.seen = (Map){0};
+    list_push(arena, &search->inner, loop->var);
+    Work work = body_work(search, loop->body, loop->count);
+    search->inner.count--;
+    work.known += LOOP_CODE;
+    if (expr_is_int(loop->extent, &times))
+        return repeated(arena, work, at_most(times < 0 ? 0 : times, extent_most), NULL);
+    if (is_known_outside(search, loop->extent))
+        return repeated(arena, work, 0, loop->extent);
+    work.unknown |= !range.has_high;
+    return repeated(arena, work, range.has_high && range.high > 0 ? at_most(range.high, extent_most) : 0, NULL);
+}
+
+static void add_work(Arena *arena, Work *sum, Work work) {
+    sum->unknown |= work.unknown;
+    sum->known = at_most(sum->known + work.known, work_most);
+    if (work.more)
+        sum->more = sum->more ? bounded(arena, expr_binary(arena, OP_ADD, sum->more, work.more), work_most) : work.more;
+}
+
+static Work body_work(WorkSearch *search, Stmt *const *body, int count) {
+    Arena *arena = search->counting.arena;
+    Work sum = {0};
+    for (int i = 0; i < count; i++) {
+        const Stmt *stmt = body[i];
+        if (stmt->kind == STMT_STORE)
+            sum.known += store_code(&search->counting, stmt);
+        if (stmt->kind == STMT_FOR) {
+            add_work(arena, &sum, work_of_loop(search, stmt));
+            continue;
+        }
+        add_work(arena, &sum, body_work(search, stmt->body, stmt->count));
+        add_work(arena, &sum, body_work(search, stmt->otherwise, stmt->otherwise_count));
+    }
+    return sum;
+}
+
+Expr *loop_work(Arena *arena, const Target *target, const Stmt *loop) {
+    WorkSearch search = {.counting = {.arena = arena, .target = target}};
+    Work work = work_of_loop(&search, loop);
+    if (work.unknown || (work.more && expr_nodes_up_to(work.more, WORK_NODES) == WORK_NODES))
+        return NULL;
+    Expr *known = expr_int(arena, at_most(work.known, work_most));
+    return work.more ? expr_binary(arena, OP_ADD, work.more, known) : known;
 }

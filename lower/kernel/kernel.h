@@ -134,6 +134,9 @@ typedef struct TensorCode {
 } TensorCode;
 typedef LIST(TensorCode) KernelCode;
 KernelCode kernel_code(Arena *arena, const Kernel *kernel);
+/* The instructions that a loop of a flat kernel runs, an estimate: an int64 expression over what is known where it
+ * begins. NULL: that cannot be told there, as of rows whose lengths are read. */
+Expr *loop_work(Arena *arena, const Target *target, const Stmt *loop);
 /* The program with its const arguments as constants of unknown contents: the schedule of NAME_packed is chosen for it.
  * NULL when it has none. */
 Program *packing_program(Arena *arena, const Program *program);
