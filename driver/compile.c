@@ -104,17 +104,33 @@ static bool check_input(Compilation *c) {
 
 /* --- kernels --- */
 
-/* What loops keep their tests, as a line; "": none. */
-static const char *tested_note(Arena *arena, const Kernel *kernel) {
+/* The first of so many names, as a line after what is said of them; "": none. */
+static const char *names_note(Arena *arena, const char *what, const char *const *names, int count) {
     enum { NAMED = 4 };
     Text text = {.arena = arena};
-    for (int i = 0; i < kernel->tested.count && i < NAMED; i++)
-        text_add(&text, "%s%s", i > 0 ? ", " : "tests stay in loops, as copies without them would be too much code: ",
-                 kernel->tested.items[i]->name);
-    if (kernel->tested.count > NAMED)
-        text_add(&text, " and %d more", kernel->tested.count - NAMED);
-    text_add(&text, kernel->tested.count > 0 ? "\n" : "");
+    for (int i = 0; i < count && i < NAMED; i++)
+        text_add(&text, "%s%s", i > 0 ? ", " : what, names[i]);
+    if (count > NAMED)
+        text_add(&text, " and %d more", count - NAMED);
+    text_add(&text, count > 0 ? "\n" : "");
     return text.text ? text.text : "";
+}
+
+/* What loops keep their tests. */
+static const char *tested_note(Arena *arena, const Kernel *kernel) {
+    const char **names = ARENA_ARRAY(arena, const char *, kernel->tested.count + 1);
+    for (int i = 0; i < kernel->tested.count; i++)
+        names[i] = kernel->tested.items[i]->name;
+    return names_note(arena, "tests stay in loops, as copies without them would be too much code: ", names,
+                      kernel->tested.count);
+}
+
+/* Which parallel loops are none. */
+static const char *alone_note(Arena *arena, const Kernel *kernel) {
+    const char **names = ARENA_ARRAY(arena, const char *, kernel->alone.count + 1);
+    for (int i = 0; i < kernel->alone.count; i++)
+        names[i] = kernel->alone.items[i]->name;
+    return names_note(arena, "too little work for threads, so one runs it: ", names, kernel->alone.count);
 }
 
 /* Reports on the function with the name `symbol`. */
@@ -124,7 +140,7 @@ static void print_reports(const Compilation *c, const Scheduled *scheduled, cons
         Text explained = {.arena = c->arena};
         schedule_notes(&explained, scheduled->schedule, "");
         block_notes(&explained, user_schedule(scheduled->unit, scheduled->nest->target), scheduled->schedule, "");
-        text_add(&explained, "%s", tested_note(c->arena, kernel));
+        text_add(&explained, "%s%s", tested_note(c->arena, kernel), alone_note(c->arena, kernel));
         nest_explain(&explained, scheduled->nest, &kernel->rolled);
         const char *algorithms = program_algorithms(c->arena, program);
         show(stdout, "%s: scheduled by %s; beside each loop what one iteration of it touches\n%s%s%s%s", symbol,
@@ -160,9 +176,12 @@ static void tell_rolled(Compilation *c, const Scheduled *scheduled, const Rolled
         show(stderr, "tensorc: %s: stays a loop, not unrolled or vectorized: %s\n", symbol, names);
 }
 
-static void tell_tested(const Compilation *c, const Kernel *kernel) {
+static void tell_emitted(const Compilation *c, const Kernel *kernel) {
+    const char *symbol = kernel->program->symbol;
     if (kernel->tested.count && c->options->verbose)
-        show(stderr, "tensorc: %s: %s", kernel->program->symbol, tested_note(c->arena, kernel));
+        show(stderr, "tensorc: %s: %s", symbol, tested_note(c->arena, kernel));
+    if (kernel->alone.count && c->options->verbose)
+        show(stderr, "tensorc: %s: %s", symbol, alone_note(c->arena, kernel));
 }
 
 static Kernel *make_kernel(Compilation *c, const Scheduled *scheduled) {
@@ -185,7 +204,7 @@ static Kernel *schedule_kernel(Compilation *c, const Unit *unit, const Target *t
     report_time(c, "lower, in all", &since);
     print_reports(c, scheduled, scheduled->unit->program->symbol, kernel);
     tell_rolled(c, scheduled, &kernel->rolled);
-    tell_tested(c, kernel);
+    tell_emitted(c, kernel);
     return kernel;
 }
 

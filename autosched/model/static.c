@@ -602,7 +602,6 @@ static double threads_gain(Arena *arena, const Nest *nest, const Target *target,
  * loops cost nothing there, and pay where sizes are huge. */
 double static_seconds(Arena *arena, const Nest *nest, const Target *target) {
     static const double sizes[][3] = {{48, 1024, 1 << 20}, {48, 160, 2048}, {28, 56, 256}, {16, 28, 64}};
-    static const double huge_weight = 0.5;
     enum { ROWS = sizeof sizes / sizeof *sizes, MATRIX = 2 };
     if (nest->program->size_count == 0)
         return static_estimate(profile_nest(arena, nest), target).seconds;
@@ -611,5 +610,5 @@ double static_seconds(Arena *arena, const Nest *nest, const Target *target) {
     double product = 1;
     for (int i = 0; i < 2; i++)
         product *= static_estimate(profile_nest_at(arena, nest, some[i]), target).seconds;
-    return sqrt(product) * pow(threads_gain(arena, nest, target, some[2]), huge_weight);
+    return sqrt(product) * threads_gain(arena, nest, target, some[2]);
 }

@@ -366,7 +366,6 @@ enum { CLOSURE_EXTENT, CLOSURE_STATUS, CLOSURE_RANGE, CLOSURE_VALUES };
 LLVMTypeRef closure_head_type(Code *code);
 /* void (closure, work): calls the range (closure, begin, end) for all of the extent, in threads where that pays. */
 LLVMValueRef launch_function(Code *code);
-bool work_is_small(const Code *code, LLVMValueRef work); /* it is known to be too little for threads */
 /* Where part p of n begins; the first extent % n parts have one value more. */
 LLVMValueRef part_begin(Code *code, LLVMValueRef extent, LLVMValueRef part, LLVMValueRef parts);
 

@@ -11,7 +11,6 @@
  */
 #include "backends/llvm/code.h"
 #include "backends/runtime/runtime.h"
-#include "lang/machine.h"
 
 LLVMTypeRef closure_head_type(Code *code) {
     LLVMTypeRef types[CLOSURE_VALUES] = {
@@ -44,18 +43,12 @@ static void call_range(Code *code, LLVMValueRef closure, LLVMValueRef begin, LLV
 
 /* --- the thread pool --- */
 
-/* Instructions of a part that pays for a thread, half of what pays for the two of the least parallel loop. */
-static int64_t part_work(const Code *code) {
-    const Machine *machine = code->target->machine;
-    return (int64_t)(machine->fork_seconds * machine->clock_rate * machine->issue_width / 4);
-}
-
 static void call_thread_pool(Code *code, LLVMValueRef closure, LLVMValueRef work) {
     LLVMTypeRef types[] = {code->pointer, code->pointer, code->i64, code->i64, code->i64};
     LLVMValueRef function = external_function(code, THREADS_PARALLEL, code->nothing, types, 5);
     LLVMValueRef range = head_field(code, closure, CLOSURE_RANGE), extent = head_field(code, closure, CLOSURE_EXTENT);
     LLVMValueRef threads = index_constant(code, code->target->threads);
-    LLVMValueRef parts = LLVMBuildUDiv(code->builder, work, index_constant(code, part_work(code)), "");
+    LLVMValueRef parts = LLVMBuildUDiv(code->builder, work, index_constant(code, thread_work(code->target)), "");
     emit_call(code, function, (LLVMValueRef[]){range, closure, extent, threads, parts}, 5);
 }
 
@@ -100,14 +93,10 @@ static void call_threads(Code *code, LLVMValueRef closure, LLVMValueRef work) {
     emit_call(code, function, (LLVMValueRef[]){range, closure, extent}, 3);
 }
 
-bool work_is_small(const Code *code, LLVMValueRef work) {
-    return LLVMIsAConstantInt(work) && LLVMConstIntGetSExtValue(work) < 2 * part_work(code);
-}
-
 static void emit_launch(Code *code, LLVMValueRef closure, LLVMValueRef work) {
     LLVMValueRef extent = head_field(code, closure, CLOSURE_EXTENT);
     LLVMValueRef more = LLVMBuildICmp(code->builder, LLVMIntSGT, extent, index_constant(code, 1), "");
-    LLVMValueRef least = index_constant(code, 2 * part_work(code));
+    LLVMValueRef least = index_constant(code, 2 * thread_work(code->target));
     LLVMValueRef enough = LLVMBuildICmp(code->builder, LLVMIntSGE, work, least, "");
     Branch several = branch_begin(code, LLVMBuildAnd(code->builder, more, enough, ""));
     call_threads(code, closure, work);

@@ -318,31 +318,13 @@ static LLVMValueRef emit_work(Code *code, const Stmt *stmt) {
     return work ? emit_value(code, work) : index_constant(code, INT64_MAX);
 }
 
-/* The loop's function, called with all of its values. */
-static void call_loop(Outline *outline, LLVMValueRef extent) {
-    Code *code = outline->code;
-    int count = LOOP_VALUES + outline->values.count;
-    LLVMValueRef *args = ARENA_ARRAY(code->arena, LLVMValueRef, count);
-    args[LOOP_BEGIN] = index_constant(code, 0);
-    args[LOOP_END] = extent;
-    for (int i = 0; i < outline->values.count; i++)
-        args[LOOP_VALUES + i] = outline->values.items[i];
-    LLVMValueRef status = emit_call(code, outline->loop, args, count);
-    if (outline->checks)
-        return_if_failed(code, status);
-}
-
 void emit_parallel_loop(Code *code, const Stmt *stmt) {
     Outline outline = {.code = code, .stmt = stmt, .slices = address_map_get(&code->slices, stmt)};
     LLVMValueRef extent = loop_extent(code, stmt), work = emit_work(code, stmt);
-    bool threads = !work_is_small(code, work);
-    emit_functions(&outline, threads);
+    emit_functions(&outline, true);
     if (outline.slices)
         extent = outline.slices->count;
-    if (threads)
-        emit_threads(&outline, extent, work);
-    else
-        call_loop(&outline, extent);
+    emit_threads(&outline, extent, work);
 }
 
 /* --- nests that two functions have in common --- */
@@ -394,5 +376,13 @@ void emit_nest_apart(Code *code, const Stmt *stmt) {
     Outline outline = {.code = code, .stmt = stmt};
     LLVMValueRef extent = loop_extent(code, stmt);
     emit_functions(&outline, false);
-    call_loop(&outline, extent);
+    int count = LOOP_VALUES + outline.values.count;
+    LLVMValueRef *args = ARENA_ARRAY(code->arena, LLVMValueRef, count);
+    args[LOOP_BEGIN] = index_constant(code, 0);
+    args[LOOP_END] = extent;
+    for (int i = 0; i < outline.values.count; i++)
+        args[LOOP_VALUES + i] = outline.values.items[i];
+    LLVMValueRef status = emit_call(code, outline.loop, args, count);
+    if (outline.checks)
+        return_if_failed(code, status);
 }

@@ -1,8 +1,9 @@
 ; threads.ll - the thread pool that runs parallel loops; it is linked into each object that has some.
 ;
-;   tensorc.parallel.1(body, closure, extent, threads, most)   body(closure, begin, end) for ranges that together are 0 to
-;                                         extent. There are to be so many threads (0: all), at most so many take part
-;   tensorc.thread_count.1()              how many threads there are: OMP_NUM_THREADS, or processors
+;   tensorc.parallel.1(body, closure, extent, threads, most)
+;                              body(closure, begin, end) for ranges that together are 0 to extent. There are to be so
+;                              many threads (0: all), and at most so many take part
+;   tensorc.thread_count.1()   how many threads there are: OMP_NUM_THREADS, or processors
 ;
 ; The caller divides the extent into parts, one for a thread, and each part into pieces. It opens a slot, wakes threads
 ; and begins with the first part itself. Who has finished a part goes on with pieces of others. So a thread that has no

@@ -5,6 +5,7 @@
  * once in a loop. Lanes count one by one where no instruction treats them together: those of reads that lie apart
  * in memory, of accesses under masks that the processor lacks, of divisions.
  */
+#include "lang/machine.h"
 #include "lang/map.h"
 #include "lang/program.h"
 #include "lang/random.h"
@@ -282,6 +283,11 @@ static Work body_work(WorkSearch *search, Stmt *const *body, int count) {
         add_work(arena, &sum, body_work(search, stmt->otherwise, stmt->otherwise_count));
     }
     return sum;
+}
+
+int64_t thread_work(const Target *target) {
+    const Machine *machine = target->machine;
+    return (int64_t)(machine->fork_seconds * machine->clock_rate * machine->issue_width / 4);
 }
 
 Expr *loop_work(Arena *arena, const Target *target, const Stmt *loop) {

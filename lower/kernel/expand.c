@@ -22,6 +22,7 @@ const Pass pass_table[] = {
     {"across", 'l', pass_across, "the lanes of a register are combined into one element by halves"},
     {"interleave", 'i', pass_interleave, "lanes between those of others become contiguous accesses and shuffles"},
     {"offsets", 'o', pass_offsets, "indices say which part of them changes in which loop"},
+    {"alone", 'h', pass_alone, "parallel loops that are known to have too little work for threads become serial"},
 };
 const int pass_count = sizeof pass_table / sizeof *pass_table;
 

@@ -100,6 +100,7 @@ typedef struct Kernel {
     Packing *packings;
     /* For explanations: */
     RolledList rolled;
+    LIST(const Var *) alone;     /* of parallel loops that became serial, as they have too little work for threads */
     LIST(const Tensor *) tested; /* stored in loops with tests, as copies without them would be too much code */
     bool part; /* buffers that nothing reads stay */
 } Kernel;
@@ -137,6 +138,8 @@ KernelCode kernel_code(Arena *arena, const Kernel *kernel);
 /* The instructions that a loop of a flat kernel runs, an estimate: an int64 expression over what is known where it
  * begins. NULL: that cannot be told there, as of rows whose lengths are read. */
 Expr *loop_work(Arena *arena, const Target *target, const Stmt *loop);
+/* Instructions that pay for a thread to take part in a loop; for two of them to start at all. */
+int64_t thread_work(const Target *target);
 /* The program with its const arguments as constants of unknown contents: the schedule of NAME_packed is chosen for it.
  * NULL when it has none. */
 Program *packing_program(Arena *arena, const Program *program);

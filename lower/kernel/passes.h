@@ -154,6 +154,7 @@ void pass_transpose(Kernel *kernel);
 void pass_across(Kernel *kernel);
 void pass_interleave(Kernel *kernel);
 void pass_offsets(Kernel *kernel);
+void pass_alone(Kernel *kernel);
 
 /* Tensors that a parallel loop stores to and that are not allocated inside it, each as a key: what no statement there
  * reads must not be loaded either, as another iteration may write it. */

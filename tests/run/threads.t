@@ -32,12 +32,14 @@ for n in 1 2 3 8 40; do
     runs "$n threads, any extent" env OMP_NUM_THREADS=$n timeout 100 ./threads extents
 done
 runs "as many as there are processors" timeout 100 ./threads extents
-is "$(OMP_NUM_THREADS=3 timeout 100 ./threads count)" "1 3" "threads start with the first loop, as many as are wanted"
+is "$(OMP_NUM_THREADS=3 timeout 100 ./threads count)" "1 3" "threads start with the first loop that has enough work"
 is "$(OMP_NUM_THREADS=1 timeout 100 ./threads count)" "1 1" "one thread needs no other"
 is "$(OMP_NUM_THREADS=zero timeout 100 ./threads count)" "1 $(nproc)" "what is no number is not one"
 is "$(OMP_NUM_THREADS=7 timeout 100 ./two count)" "1 2" "--threads=2 is two, whatever the environment says"
 runs "two threads, any extent" timeout 100 ./two extents
-for n in 2 4; do runs "$n threads, calls wait for the last row" env OMP_NUM_THREADS=$n timeout 100 ./threads waiting; done
+for n in 2 4; do
+    runs "$n threads, calls wait for the last row" env OMP_NUM_THREADS=$n timeout 100 ./threads waiting
+done
 runs "a hundred calls at once" env OMP_NUM_THREADS=4 timeout 100 ./threads callers
 runs "calls in children of fork, and an end while another thread calls" env OMP_NUM_THREADS=3 timeout 100 ./threads fork
 runs "the threads of a library end with it" env OMP_NUM_THREADS=3 timeout 100 ./threads library

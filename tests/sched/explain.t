@@ -70,4 +70,22 @@ runs "a pipeline in strips" "$TENSORC" -c -O2 -v --target=x86-64-v4 --threads=1 
     -o "$work/o.o" --emit-schedule="$work/strips"
 like "$(cat "$work/strips")" '_strip, ' "is chosen"
 unlike "$(cat "$work/err")" 'left with plain loops' "and no stage of it is called plain"
+
+# A loop whose work is known to be too little is no parallel one, and what is said is what is emitted.
+cat >"$work/little.tensor" <<'END'
+def f(float(N) x) -> (y) { y(i) = x(i) * 2 }
+export f(N=100) as little
+export f(N=1000000) as much
+export f as any
+schedule little on x86 { o, i = split(y.i, 8) parallel(o) }
+schedule much on x86 { o, i = split(y.i, 8) parallel(o) }
+END
+runs "little work for threads" "$TENSORC" -emit-ir -v --explain-schedule --target=x86-64-v4 --threads=2 \
+    "$work/little.tensor" -o "$work/o.ir"
+is "$(grep -c 'too little work for threads, so one runs it: o$' "$work/out")" 1 "is explained"
+like "$(cat "$work/err")" 'tensorc: little: too little work for threads, so one runs it: o$' "and said"
+kernel() { sed -n "/symbol $1 /,/^}/p" "$work/o.ir"; }
+unlike "$(kernel little)" 'parallel' "has no parallel loop"
+like "$(kernel much)" 'parallel for o in' "much work has one"
+like "$(kernel any)" 'parallel for' "and so has work that run-time sizes decide"
 done_testing
