@@ -387,6 +387,13 @@ bool expr_reads(const Expr *e) {
     return false;
 }
 
+bool read_gathers(const Expr *read) {
+    for (int d = 0; d < read->count; d++)
+        if (expr_reads(read->args[d]))
+            return true;
+    return false;
+}
+
 bool expr_uses_var(const Expr *e, const Var *var) {
     if (e->kind == EXPR_VAR)
         return e->var == var;

@@ -34,6 +34,7 @@ Op combine_op(Combine combine);                   /* OP_ADD, OP_MUL, OP_MIN, OP_
 bool expr_equal(const Expr *a, const Expr *b);   /* structurally, places aside */
 bool expr_is_int(const Expr *e, int64_t *value); /* an EXPR_INT: its value; value may be NULL */
 bool expr_reads(const Expr *e);                  /* any tensor, at any depth */
+bool read_gathers(const Expr *read);             /* an index of it is read from memory */
 bool expr_compares_indices(const Expr *e);       /* int64 */
 bool expr_is_zero(const Expr *e);                /* the constant 0 or +0.0; -0.0 is another number */
 /* Whether the operator of an EXPR_OP costs more than a few products. A quotient by a constant is about as cheap as one:

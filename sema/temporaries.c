@@ -65,10 +65,7 @@ static Vars own_indices(Arena *arena, const Expr *read) {
 
 /* Whether the read is of what a call of the function begins with, or at an index that is read from memory. */
 static bool is_special(const Expr *read) {
-    for (int d = 0; d < read->count; d++)
-        if (expr_reads(read->args[d]))
-            return true;
-    return read->tensor->role == ROLE_INITIAL;
+    return read->tensor->role == ROLE_INITIAL || read_gathers(read);
 }
 
 /* The axes of an expression, in the order of a read that has all of them. False: it is no stage of its own. */

@@ -51,10 +51,7 @@ AccessKind access_along(const Expr *read, const Var *axis, int *dimension, int64
 }
 
 bool operand_packable(const Expr *read) {
-    for (int d = 0; d < read->count; d++)
-        if (expr_reads(read->args[d]))
-            return false;
-    return read->count > 0;
+    return read->count > 0 && !read_gathers(read);
 }
 
 typedef struct OperandList {

@@ -172,21 +172,14 @@ static bool copies_axis(const Stage *stage, const Expr *value, int d) {
     return false;
 }
 
-/* Whether an index is read from memory: where the stage's axes are outside, there is none. */
-static bool gathers(const Expr *read) {
-    for (int d = 0; d < read->count; d++)
-        if (expr_reads(read->args[d]))
-            return true;
-    return false;
-}
-
 /* The value of a read of the inlined stage that may be outside of it; `value` has indices in place of axes. If the
- * stage only copies along each axis that may be exceeded, the read goes to its source. */
+ * stage only copies along each axis that may be exceeded, the read goes to its source; not one at an index that is read
+ * from memory, as there is none where the stage's axes are outside. */
 static Expr *inlined_otherwise(const Inlining *inlining, const Expr *e, const Expr *of, Expr *value) {
     const Stage *stage = inlining->stage->nest.stage;
     Arena *arena = inlining->state->arena;
     Expr *inside = expr_bool(arena, true);
-    bool copies = of->kind == EXPR_READ && !of->otherwise && !of->guard && !gathers(of);
+    bool copies = of->kind == EXPR_READ && !of->otherwise && !of->guard && !read_gathers(of);
     for (int d = 0; d < stage->axis_count; d++) {
         Expr *condition = range_condition(inlining, e->args[d], stage->components[0].tensor->dims[d]);
         int64_t holds = 0;
