@@ -103,6 +103,7 @@ double negative_part(const StageFacts *stage, const double *form);
 typedef struct Estimate {
     double seconds;
     double compute, level[3], overhead; /* of all stages: seconds of arithmetic; of traffic from L2, L3, memory */
+    double shared;                      /* what all threads leave of the time that one takes, without what they cost */
     double balance;                     /* of the heaviest stage: part of the threads' time in use */
     double accumulators, loads;         /* of its inner block: register tile, loads for each multiply-add */
 } Estimate;

@@ -539,6 +539,7 @@ static double launched_seconds(const ThreadTime *time) {
 Estimate static_estimate(const Profile *profile, const Target *target) {
     Estimate estimate = {0};
     ThreadTime times[profile->stage_count + 1]; /* of the loops of each stage */
+    double busy = 0, alone = 0;
     memset(times, 0, sizeof times);
     for (int s = 0; s < profile->stage_count; s++) {
         if (!profile_counts(profile, s))
@@ -553,7 +554,10 @@ Estimate static_estimate(const Profile *profile, const Target *target) {
         double seconds = launched_seconds(&times[s]);
         estimate.seconds += seconds;
         estimate.overhead += fmax(seconds - times[s].busy, 0);
+        busy += times[s].busy;
+        alone += times[s].alone;
     }
+    estimate.shared = alone > 0 ? busy / alone : 1;
     return estimate;
 }
 
@@ -580,35 +584,16 @@ static int most_dimensions(const Nest *nest) {
     return most;
 }
 
-static bool has_parallel_loop(const Profile *profile) {
-    for (int s = 0; s < profile->stage_count; s++)
-        for (int l = 0; l < profile->stages[s].loop_count; l++)
-            if (profile->stages[s].loops[l]->kind == LOOP_PARALLEL)
-                return true;
-    return false;
-}
-
-/* What threads leave of the time where run-time sizes are huge; 1 without parallel loops. */
-static double threads_gain(Arena *arena, const Nest *nest, const Target *target, double huge) {
-    const Profile *profile = profile_nest_at(arena, nest, huge);
-    Target single = *target;
-    single.threads = 1;
-    if (thread_count(target) <= 1 || !has_parallel_loop(profile))
-        return 1;
-    return static_estimate(profile, target).seconds / static_estimate(profile, &single).seconds;
-}
-
 /* Run-time sizes are a small and a large one by turns: the more dimensions a tensor has, the shorter they are. Parallel
- * loops cost nothing there, and pay where sizes are huge. */
+ * loops cost next to nothing where these have too little work for threads, and pay where sizes are larger. */
 double static_seconds(Arena *arena, const Nest *nest, const Target *target) {
-    static const double sizes[][3] = {{48, 1024, 1 << 20}, {48, 160, 2048}, {28, 56, 256}, {16, 28, 64}};
+    static const double sizes[][2] = {{48, 1024}, {48, 160}, {28, 56}, {16, 28}};
     enum { ROWS = sizeof sizes / sizeof *sizes, MATRIX = 2 };
     if (nest->program->size_count == 0)
         return static_estimate(profile_nest(arena, nest), target).seconds;
     int row = most_dimensions(nest) - MATRIX;
-    const double *some = sizes[row < 0 ? 0 : row < ROWS ? row : ROWS - 1];
-    double product = 1;
-    for (int i = 0; i < 2; i++)
-        product *= static_estimate(profile_nest_at(arena, nest, some[i]), target).seconds;
-    return sqrt(product) * threads_gain(arena, nest, target, some[2]);
+    const double *pair = sizes[row < 0 ? 0 : row < ROWS ? row : ROWS - 1];
+    Estimate small = static_estimate(profile_nest_at(arena, nest, pair[0]), target);
+    Estimate large = static_estimate(profile_nest_at(arena, nest, pair[1]), target);
+    return sqrt(small.seconds * large.seconds) * large.shared;
 }
