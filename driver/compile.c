@@ -125,6 +125,11 @@ static const char *tested_note(Arena *arena, const Kernel *kernel) {
                       kernel->tested.count);
 }
 
+static const char *functions_note(const Kernel *kernel) {
+    return kernel->functions_called ? "some math functions are called, as all of them in place would be too much code\n"
+                                    : "";
+}
+
 /* Which parallel loops are none. */
 static const char *alone_note(Arena *arena, const Kernel *kernel) {
     const char **names = ARENA_ARRAY(arena, const char *, kernel->alone.count + 1);
@@ -140,7 +145,8 @@ static void print_reports(const Compilation *c, const Scheduled *scheduled, cons
         Text explained = {.arena = c->arena};
         schedule_notes(&explained, scheduled->schedule, "");
         block_notes(&explained, user_schedule(scheduled->unit, scheduled->nest->target), scheduled->schedule, "");
-        text_add(&explained, "%s%s", tested_note(c->arena, kernel), alone_note(c->arena, kernel));
+        text_add(&explained, "%s%s%s", tested_note(c->arena, kernel), functions_note(kernel),
+                 alone_note(c->arena, kernel));
         nest_explain(&explained, scheduled->nest, &kernel->rolled);
         const char *algorithms = program_algorithms(c->arena, program);
         show(stdout, "%s: scheduled by %s; beside each loop what one iteration of it touches\n%s%s%s%s", symbol,
@@ -180,6 +186,8 @@ static void tell_emitted(const Compilation *c, const Kernel *kernel) {
     const char *symbol = kernel->program->symbol;
     if (kernel->tested.count && c->options->verbose)
         show(stderr, "tensorc: %s: %s", symbol, tested_note(c->arena, kernel));
+    if (kernel->functions_called && c->options->verbose)
+        show(stderr, "tensorc: %s: %s", symbol, functions_note(kernel));
     if (kernel->alone.count && c->options->verbose)
         show(stderr, "tensorc: %s: %s", symbol, alone_note(c->arena, kernel));
 }

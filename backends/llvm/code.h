@@ -129,6 +129,7 @@ typedef struct Code {
     Map instrs;              /* Instr -> its function */
     bool inlines;            /* some functions that the source gave are to be inlined */
     int lanes_chosen;        /* of the kernel so far, in rows under masks that no instruction has */
+    int functions_placed;    /* of the kernel so far, registers of math functions in place */
     int lanes_converted;     /* of the kernel so far, to half and back, where no instruction does it */
     const char *problem;     /* what is wrong with such a function, or NULL */
     struct DebugInfo *debug;

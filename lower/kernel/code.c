@@ -28,6 +28,7 @@ typedef struct Counting {
     Arena *arena;
     const Target *target;
     int chosen, converted; /* lanes under masks that no instruction has; of half */
+    int64_t functions;     /* registers of math functions */
     Map hashes;            /* of expressions */
     Map seen;              /* values of the loop at hand, by their hashes */
 } Counting;
@@ -104,7 +105,7 @@ static int64_t read_code(Counting *counting, const Expr *e) {
 static int64_t op_code(Counting *counting, const Expr *e) {
     int64_t registers = registers_of(counting, e->type, e->lanes);
     if (e->kind == EXPR_OP && op_info[e->op].code == CODE_SEQUENCE)
-        return FUNCTION * registers;
+        return (counting->functions += registers) <= FUNCTIONS_IN_PLACE ? FUNCTION * registers : CALLED * registers;
     if (e->kind == EXPR_OP && (e->op == OP_DIV || e->op == OP_MOD) && !type_is_float(e->type))
         return e->lanes == 1 ? 1 : DIVIDED * e->lanes;
     ElementType from = e->kind == EXPR_CAST ? e->args[0]->type : e->type;
@@ -190,6 +191,13 @@ KernelCode kernel_code(Arena *arena, const Kernel *kernel) {
     Counting counting = {.arena = arena, .target = kernel->target};
     count_code(&counting, &code, kernel->body);
     return code;
+}
+
+int64_t kernel_functions(Arena *arena, const Kernel *kernel) {
+    KernelCode code = {0};
+    Counting counting = {.arena = arena, .target = kernel->target};
+    count_code(&counting, &code, kernel->body);
+    return counting.functions;
 }
 
 /* --- work --------------------------------------------------------------------------------------------------------- */

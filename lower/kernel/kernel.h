@@ -100,6 +100,7 @@ typedef struct Kernel {
     Packing *packings;
     /* For explanations: */
     RolledList rolled;
+    bool functions_called;       /* math functions beyond FUNCTIONS_IN_PLACE are called */
     LIST(const Var *) alone;     /* of parallel loops that became serial, as they have too little work for threads */
     LIST(const Tensor *) tested; /* stored in loops with tests, as copies without them would be too much code */
     bool part; /* buffers that nothing reads stay */
@@ -135,6 +136,7 @@ typedef struct TensorCode {
 } TensorCode;
 typedef LIST(TensorCode) KernelCode;
 KernelCode kernel_code(Arena *arena, const Kernel *kernel);
+int64_t kernel_functions(Arena *arena, const Kernel *kernel); /* registers of math functions that are sequences */
 /* The instructions that a loop of a flat kernel runs, an estimate: an int64 expression over what is known where it
  * begins. NULL: that cannot be told there, as of rows whose lengths are read. */
 Expr *loop_work(Arena *arena, const Target *target, const Stmt *loop);
@@ -168,6 +170,8 @@ Lifetimes kernel_lifetimes(Arena *arena, Stmt *const *statements, int count);
  * of a vector. Up to SHUFFLED_STRIDE, loading everything between the lanes costs less than a gather. Up to
  * INTERLEAVED_STRIDE, the lanes and those between them are loaded or stored together. */
 enum { SHUFFLED_STRIDE = 4, INTERLEAVED_STRIDE = 16 };
+/* Registers of a kernel whose math functions stand in place, as sequences; others are called. */
+enum { FUNCTIONS_IN_PLACE = 64 };
 /* Lanes of a kernel, in rows under masks that no instruction has, which are chosen where they stand, and of half that
  * no instruction converts: others are in functions that are called. */
 enum { CHOSEN_LANES = 2048, CONVERTED_LANES = 1024 };

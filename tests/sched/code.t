@@ -324,4 +324,25 @@ EOF
     is "$(grep -c 'fdiv <16' file.ll)" 16 "are computed once for all"
 done
 
+
+# Math functions of a long function are called beyond the first ones: in place they would be most of the code.
+sums() { seq -s' ' "$1" | sed 's/\([0-9]*\) */exp(x(i) * 0.0\1) + /g'; }
+{
+    echo "def few(float(N) x) -> (y) { y(i) = $(sums 5)1 }"
+    echo "def many(float(N) x) -> (y) { y(i) = $(sums 90)1 }"
+    printf 'export few(N=1000)\nexport many(N=1000)\n'
+} >functions.tensor
+for f in few many; do
+    sed "/^export/{/$f/!d}" functions.tensor >$f.tensor
+    runs "$f functions" "$TENSORC" -emit-llvm -v --target=x86-64-v3 --threads=1 $f.tensor -o $f.ll
+    cp "$work/err" $f.said
+done
+is "$(grep -c 'call .*@tensorc.whole.exp' few.ll)" 0 "few are in place"
+unlike "$(cat few.said)" 'math functions' "and nothing is said"
+called=$(grep -c 'call .*@tensorc.whole.exp' many.ll)
+ok "some of many are called ($called)" test "$called" -ge 20
+like "$(cat many.said)" 'many: some math functions are called, as all of them in place would be too much code' \
+    "as -v says"
+runs "both give what the interpreter gives" "$TENSORC" -run functions.tensor
+
 done_testing

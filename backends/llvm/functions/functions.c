@@ -11,18 +11,26 @@ LLVMValueRef lanes_series(Lanes *l, LLVMValueRef x, const Series *series) {
 /* --- functions apart --- */
 
 /* Defines the function apart, without source lines. */
-static LLVMValueRef define_apart(Lanes *l, const char *name, ApartFunction *body, const void *context) {
+static LLVMValueRef define_apart(Lanes *l, const char *name, ApartFunction *body, const void *context, bool rare) {
     Apart apart = apart_open(l->code, name, LLVMFunctionType(l->real, &l->real, 1, false));
-    add_attribute(l->code, apart.function, (unsigned)LLVMAttributeFunctionIndex, "cold");
+    if (rare)
+        add_attribute(l->code, apart.function, (unsigned)LLVMAttributeFunctionIndex, "cold");
+    apart_touches(l->code, &apart, APART_NO_MEMORY);
     LLVMBuildRet(l->b, body(l, context, LLVMGetParam(apart.function, 0)));
     return apart_close(l->code, &apart);
 }
 
-LLVMValueRef emit_apart(Lanes *l, const char *name, ApartFunction *body, const void *context, LLVMValueRef x) {
+/* The module has one function for each name and type of x. */
+static LLVMValueRef call_apart(Lanes *l, const char *name, ApartFunction *body, const void *context, LLVMValueRef x,
+                               bool rare) {
     int lanes = lanes_of(x), bits = lanes_are_wide(l) ? 64 : 32;
     name = arena_printf(l->code->arena, "tensorc.%s.f%dx%d", name, bits, lanes);
     LLVMValueRef function = LLVMGetNamedFunction(l->code->module, name);
-    return emit_call(l->code, function ? function : define_apart(l, name, body, context), &x, 1);
+    return emit_call(l->code, function ? function : define_apart(l, name, body, context, rare), &x, 1);
+}
+
+LLVMValueRef emit_apart(Lanes *l, const char *name, ApartFunction *body, const void *context, LLVMValueRef x) {
+    return call_apart(l, name, body, context, x, true);
 }
 
 /* --- the table --- */
@@ -53,10 +61,28 @@ static bool suits_library(Op op, bool wide) {
     return both[op] || (wide && (op == OP_ERF || op == OP_ERFC));
 }
 
+static LLVMValueRef whole_function(Lanes *l, const void *context, LLVMValueRef x) {
+    const Op *op = context;
+    return functions[*op](l, &x);
+}
+
+/* Whether the kernel has so many sequences already that this one is called: they are most of the code then. */
+static bool goes_apart(Lanes *l, Op op, LLVMValueRef x) {
+    Code *code = l->code;
+    int bytes = lanes_of(x) * (lanes_are_wide(l) ? 8 : 4), whole = code->target->vector_bytes;
+    if (!code->kernel->functions_called || op_info[op].arity != 1 || op_info[op].code != CODE_SEQUENCE)
+        return false;
+    code->functions_placed += bytes > whole ? bytes / whole : 1;
+    return code->functions_placed > FUNCTIONS_IN_PLACE;
+}
+
 LLVMValueRef emit_function_of_reals(Code *code, Op op, bool wide, LLVMValueRef *args) {
     RealFunction *function = functions[op];
     if (!function || (lanes_of(args[0]) == 1 && suits_library(op, wide)))
         return NULL;
     Lanes lanes = lanes_like(code, wide ? code->f64 : code->f32, args[0]);
+    if (goes_apart(&lanes, op, args[0]))
+        return call_apart(&lanes, arena_printf(code->arena, "whole.%s", op_info[op].spelling), whole_function, &op,
+                          args[0], false);
     return function(&lanes, args);
 }
