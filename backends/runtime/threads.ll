@@ -15,8 +15,9 @@
 ;
 ; All objects of a program, or of a shared library, share the pool: what is here is in each of them, hidden, and linkers
 ; keep one copy. Whoever changes what the variables hold changes the number in the names: objects of two compilers may
-; meet in one program. Threads start with the first loop and end with the program or with dlclose; a child of fork has
-; none and starts its own. They take no signals.
+; meet in one program. Nothing here is optimized, as that takes longer to compile and gains nothing: work is elsewhere.
+; Threads start with the first loop, and end with the program or with dlclose. A child of fork has none, and starts its
+; own. They take no signals.
 
 ; The pieces of [next, end) that nobody has taken have so many values.
 %part = type { i64, i64, i64, [5 x i64] } ; next, end, step; a cache line
@@ -52,6 +53,9 @@ $tensorc.left.1 = comdat any
 @tensorc.end_threads = internal global ptr @tensorc.end.1, section ".fini_array", align 8
 @llvm.compiler.used = appending global [1 x ptr] [ptr @tensorc.end_threads], section "llvm.metadata"
 
+attributes #0 = { noinline optnone nounwind }
+attributes #1 = { noinline optnone } ; it calls a body
+
 declare i32 @clock_gettime(i32, ptr)
 declare ptr @getenv(ptr)
 declare i64 @strtol(ptr, ptr, i32)
@@ -75,7 +79,7 @@ declare i64 @llvm.umin.i64(i64, i64)
 ; --- waiting ----------------------------------------------------------------------------------------------------------
 
 $tensorc.now.1 = comdat any
-define linkonce_odr hidden i64 @tensorc.now.1() noinline nounwind comdat { ; nanoseconds
+define linkonce_odr hidden i64 @tensorc.now.1() #0 comdat { ; nanoseconds
     %time = alloca %time
     %failed = call i32 @clock_gettime(i32 1, ptr %time) ; CLOCK_MONOTONIC
     %seconds = load i64, ptr %time
@@ -88,20 +92,20 @@ define linkonce_odr hidden i64 @tensorc.now.1() noinline nounwind comdat { ; nan
 
 ; For so long a thread looks for something to do before it sleeps: till when, and a moment of that; false: it is over.
 $tensorc.spin_end.1 = comdat any
-define linkonce_odr hidden i64 @tensorc.spin_end.1() noinline nounwind comdat {
+define linkonce_odr hidden i64 @tensorc.spin_end.1() #0 comdat {
     %now = call i64 @tensorc.now.1()
     %end = add i64 %now, 50000
     ret i64 %end
 }
 
 $tensorc.relax.1 = comdat any
-define linkonce_odr hidden void @tensorc.relax.1() noinline nounwind comdat {
+define linkonce_odr hidden void @tensorc.relax.1() #0 comdat {
     call void asm sideeffect "RELAX", ""() ; the processor's instruction for loops that wait: families.def
     ret void
 }
 
 $tensorc.pause.1 = comdat any
-define linkonce_odr hidden i1 @tensorc.pause.1(i64 %end) noinline nounwind comdat {
+define linkonce_odr hidden i1 @tensorc.pause.1(i64 %end) #0 comdat {
     call void @tensorc.relax.1()
     call void @tensorc.relax.1()
     call void @tensorc.relax.1()
@@ -115,7 +119,7 @@ define linkonce_odr hidden i1 @tensorc.pause.1(i64 %end) noinline nounwind comda
 
 ; Runs the pieces of one part until none is left.
 $tensorc.run_part.1 = comdat any
-define linkonce_odr hidden void @tensorc.run_part.1(ptr %job, ptr %part) noinline comdat {
+define linkonce_odr hidden void @tensorc.run_part.1(ptr %job, ptr %part) #1 comdat {
 enter:
     %body = load ptr, ptr %job
     %closure.at = getelementptr inbounds %job, ptr %job, i64 0, i32 1
@@ -144,7 +148,7 @@ done:
 
 ; All parts, from the first one of this thread on.
 $tensorc.run.1 = comdat any
-define linkonce_odr hidden void @tensorc.run.1(ptr %job, i64 %first) noinline comdat {
+define linkonce_odr hidden void @tensorc.run.1(ptr %job, i64 %first) #1 comdat {
 enter:
     %count.at = getelementptr inbounds %job, ptr %job, i64 0, i32 2
     %count = load i64, ptr %count.at
@@ -169,7 +173,7 @@ done:
 ; Takes part in the call that has the slot, if there is one that is not at its end. The last one to leave wakes the
 ; caller. After that the job is gone.
 $tensorc.help.1 = comdat any
-define linkonce_odr hidden void @tensorc.help.1(ptr %slot, i64 %index) noinline comdat {
+define linkonce_odr hidden void @tensorc.help.1(ptr %slot, i64 %index) #1 comdat {
     %state = load atomic i64, ptr %slot monotonic, align 8
     %open = trunc i64 %state to i1
     br i1 %open, label %try, label %done
@@ -197,7 +201,7 @@ done:
 
 ; Until another slot was opened than those that were seen, or the threads are to end.
 $tensorc.sleep.1 = comdat any
-define linkonce_odr hidden void @tensorc.sleep.1(i64 %seen) noinline nounwind comdat {
+define linkonce_odr hidden void @tensorc.sleep.1(i64 %seen) #0 comdat {
     %end = call i64 @tensorc.spin_end.1()
     br label %look
 look:
@@ -231,7 +235,7 @@ done:
 
 ; A thread of the pool. The n-th one begins with the n-th part, so that what it wrote in a loop is near in the next one.
 $tensorc.thread.1 = comdat any
-define linkonce_odr hidden ptr @tensorc.thread.1(ptr %index.given) noinline comdat {
+define linkonce_odr hidden ptr @tensorc.thread.1(ptr %index.given) #1 comdat {
 enter:
     %index = ptrtoint ptr %index.given to i64
     br label %again
@@ -257,7 +261,7 @@ end:
 
 ; Adds a thread to the list; false: there is none.
 $tensorc.add_thread.1 = comdat any
-define linkonce_odr hidden i1 @tensorc.add_thread.1() noinline nounwind comdat {
+define linkonce_odr hidden i1 @tensorc.add_thread.1() #0 comdat {
     %count = load i64, ptr @tensorc.list.1
     %threads.at = getelementptr inbounds %list, ptr @tensorc.list.1, i64 0, i32 1
     %threads = load ptr, ptr %threads.at
@@ -282,7 +286,7 @@ no:
 
 ; Sees to it that there are so many threads beside a caller, if they can be had. They are asked for once.
 $tensorc.start.1 = comdat any
-define linkonce_odr hidden void @tensorc.start.1(i64 %wanted) noinline nounwind comdat {
+define linkonce_odr hidden void @tensorc.start.1(i64 %wanted) #0 comdat {
 enter:
     %all = alloca [16 x i64]
     %before = alloca [16 x i64]
@@ -325,7 +329,7 @@ done:
 
 ; A child of fork has one thread, the one that called it: the others' calls are not in it.
 $tensorc.forked.1 = comdat any
-define linkonce_odr hidden void @tensorc.forked.1() noinline nounwind comdat {
+define linkonce_odr hidden void @tensorc.forked.1() #0 comdat {
     store i64 0, ptr @tensorc.list.1
     %asked.at = getelementptr inbounds %list, ptr @tensorc.list.1, i64 0, i32 2
     store atomic i64 0, ptr %asked.at monotonic, align 8
@@ -340,7 +344,7 @@ define linkonce_odr hidden void @tensorc.forked.1() noinline nounwind comdat {
 
 ; What the end of the program or of the library runs. Calls that are not at their end, and later ones, finish alone.
 $tensorc.end.1 = comdat any
-define linkonce_odr hidden void @tensorc.end.1() noinline nounwind comdat {
+define linkonce_odr hidden void @tensorc.end.1() #0 comdat {
 enter:
     %locked = call i32 @pthread_mutex_lock(ptr @tensorc.lock.1)
     store atomic i64 1, ptr @tensorc.ended.1 monotonic, align 8
@@ -371,7 +375,7 @@ done:
 ; --- calls ------------------------------------------------------------------------------------------------------------
 
 $tensorc.processors.1 = comdat any
-define linkonce_odr hidden i64 @tensorc.processors.1() noinline nounwind comdat { ; those that this process may use
+define linkonce_odr hidden i64 @tensorc.processors.1() #0 comdat { ; those that this process may use
 enter:
     %set = alloca [1024 x i64]
     call void @llvm.memset.p0.i64(ptr %set, i8 0, i64 8192, i1 false)
@@ -393,7 +397,7 @@ done:
 
 ; The first answer is that of all questions: workspaces have as many slices.
 $tensorc.thread_count.1 = comdat any
-define linkonce_odr hidden i64 @tensorc.thread_count.1() noinline nounwind comdat {
+define linkonce_odr hidden i64 @tensorc.thread_count.1() #0 comdat {
     %known = load atomic i64, ptr @tensorc.default.1 monotonic, align 8
     %new = icmp eq i64 %known, 0
     br i1 %new, label %ask, label %answer
@@ -421,7 +425,7 @@ answer:
 
 ; A free slot, which is then this call's; null: there is none.
 $tensorc.take_slot.1 = comdat any
-define linkonce_odr hidden ptr @tensorc.take_slot.1() noinline nounwind comdat {
+define linkonce_odr hidden ptr @tensorc.take_slot.1() #0 comdat {
 enter:
     br label %again
 again:
@@ -448,7 +452,7 @@ none:
 
 ; Divides 0 to extent into parts, as evenly as whole numbers are, of four pieces each.
 $tensorc.divide.1 = comdat any
-define linkonce_odr hidden void @tensorc.divide.1(ptr %parts, i64 %count, i64 %extent) noinline nounwind comdat {
+define linkonce_odr hidden void @tensorc.divide.1(ptr %parts, i64 %count, i64 %extent) #0 comdat {
 enter:
     %share = udiv i64 %extent, %count
     %rest = urem i64 %extent, %count
@@ -477,7 +481,7 @@ done:
 
 ; Tells the threads that a slot is open: those that look see it; of those that sleep it wakes as many as have a part.
 $tensorc.call_threads.1 = comdat any
-define linkonce_odr hidden void @tensorc.call_threads.1(i64 %parts) noinline nounwind comdat {
+define linkonce_odr hidden void @tensorc.call_threads.1(i64 %parts) #0 comdat {
 enter:
     %before = atomicrmw add ptr @tensorc.epoch.1, i64 1 seq_cst, align 8
     %sleepers = load atomic i64, ptr @tensorc.sleepers.1 seq_cst, align 8
@@ -505,7 +509,7 @@ done:
 
 ; Closes the slot and waits for those inside. Then it is free again.
 $tensorc.close.1 = comdat any
-define linkonce_odr hidden void @tensorc.close.1(ptr %slot) noinline nounwind comdat {
+define linkonce_odr hidden void @tensorc.close.1(ptr %slot) #0 comdat {
     %before = atomicrmw and ptr %slot, i64 -2 acquire, align 8
     %inside = and i64 %before, 4294967292
     %alone = icmp eq i64 %inside, 0
@@ -546,7 +550,7 @@ leave:
 
 $tensorc.parallel.1 = comdat any
 define linkonce_odr hidden void @tensorc.parallel.1(ptr %body, ptr %closure, i64 %extent, i64 %threads, i64 %parts.most)
-        noinline comdat {
+        #1 comdat {
     %job = alloca %job
     %given = icmp sgt i64 %threads, 0
     br i1 %given, label %start, label %ask
