@@ -144,10 +144,18 @@ static void close_module(Emission *emission) {
 
 /* --- passes and bytes --- */
 
+#if LLVM_VERSION_MAJOR >= 18
+#define COMBINE "instcombine<no-verify-fixpoint>"
+#else
+#define COMBINE "instcombine"
+#endif
+#define FOLDING(simplify) "function(sroa,early-cse<memssa>," simplify ")"
 /* The code is in final form: promotes register buffers, computes once what copies of a loop's body have in common
  * (other tensors may be stored in between: hence <memssa>), folds what indices left, hoists what loops do not change.
- * The selection of instructions combines them: instcombine before it would take a sixth of the time, for nothing. */
-static const char folding_pipeline[] = "function(sroa,early-cse<memssa>,instsimplify)";
+ * The selection of instructions combines them: before it that would take a sixth of the time, for nothing. But where an
+ * instruction loads or stores several columns, it is found among shuffles that were combined. */
+static const char folding_pipeline[] = FOLDING("instsimplify");
+static const char column_folding_pipeline[] = FOLDING(COMBINE);
 static const char hoisting_pipeline[] = "function(loop-simplify,loop-mssa(licm),simplifycfg)";
 
 /* When thousands of addresses live through a whole function, LLVM's time to order and allocate them is quadratic.
@@ -213,9 +221,14 @@ static bool share(Emission *emission) {
     return emission->code.options->debug || run_passes(emission, sharing_pipeline);
 }
 
+static bool fold(Emission *emission) {
+    bool columns = emission->code.target->family->column_most > 0;
+    return run_passes(emission, columns ? column_folding_pipeline : folding_pipeline);
+}
+
 static bool optimize(Emission *emission) {
-    return (!emission->code.inlines || run_passes(emission, inline_pipeline)) && share(emission) &&
-           run_passes(emission, folding_pipeline) && share(emission) && hoist(emission);
+    return (!emission->code.inlines || run_passes(emission, inline_pipeline)) && share(emission) && fold(emission) &&
+           share(emission) && hoist(emission);
 }
 
 static void verify(Emission *emission) {
