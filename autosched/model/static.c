@@ -532,8 +532,7 @@ static int outermost(const Profile *profile, int number) {
  * a test. */
 static double launched_seconds(const ThreadTime *time) {
     static const double test = 2e-4; /* of what threads cost */
-    return time->fork > 0 ? fmin(time->busy + time->fork, time->alone + time->fork * test)
-                          : time->busy;
+    return time->fork > 0 ? fmin(time->busy + time->fork, time->alone + time->fork * test) : time->busy;
 }
 
 Estimate static_estimate(const Profile *profile, const Target *target) {

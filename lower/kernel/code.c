@@ -102,9 +102,13 @@ static int64_t read_code(Counting *counting, const Expr *e) {
     return memory_code(counting, e->tensor, e->count ? e->args[0] : e, e->guard, e->lanes);
 }
 
+static bool is_sequence(const Expr *e) {
+    return e->kind == EXPR_OP && op_info[e->op].code == CODE_SEQUENCE;
+}
+
 static int64_t op_code(Counting *counting, const Expr *e) {
     int64_t registers = registers_of(counting, e->type, e->lanes);
-    if (e->kind == EXPR_OP && op_info[e->op].code == CODE_SEQUENCE)
+    if (is_sequence(e))
         return (counting->functions += registers) <= FUNCTIONS_IN_PLACE ? FUNCTION * registers : CALLED * registers;
     if (e->kind == EXPR_OP && (e->op == OP_DIV || e->op == OP_MOD) && !type_is_float(e->type))
         return e->lanes == 1 ? 1 : DIVIDED * e->lanes;
@@ -193,11 +197,18 @@ KernelCode kernel_code(Arena *arena, const Kernel *kernel) {
     return code;
 }
 
-int64_t kernel_functions(Arena *arena, const Kernel *kernel) {
+/* Most kernels have few, wherever they stand: only others are looked at for what loops compute once. */
+bool has_many_functions(Arena *arena, const Kernel *kernel) {
     KernelCode code = {0};
     Counting counting = {.arena = arena, .target = kernel->target};
+    int64_t all = 0;
+    EACH_STMT(stmt, kernel->body)
+        EACH_STMT_EXPR(e, stmt)
+            all += is_sequence(e) ? registers_of(&counting, e->type, e->lanes) : 0;
+    if (all <= FUNCTIONS_IN_PLACE)
+        return false;
     count_code(&counting, &code, kernel->body);
-    return counting.functions;
+    return counting.functions > FUNCTIONS_IN_PLACE;
 }
 
 /* --- work --------------------------------------------------------------------------------------------------------- */
@@ -232,7 +243,7 @@ static bool is_known_outside(const WorkSearch *search, const Expr *e) {
     return !expr_reads(e);
 }
 
-/* So many times the work; most is an extent's expression, or NULL where `times` is known. */
+/* So many times the work: as an extent says, or, where that is NULL, `times`. */
 static Work repeated(Arena *arena, Work work, int64_t times, Expr *extent) {
     work.known = at_most(work.known, work_most);
     if (!extent) {

@@ -66,6 +66,6 @@ Kernel *expand(Arena *arena, const Nest *nest, const ExpandOptions *options) {
             verify_after(kernel, pass_table[i].name, last);
         dump_after(kernel, options, pass_table[i].name, pass_table[i].letter, monotonic_seconds() - start, &printed);
     }
-    kernel->functions_called = !options->unverified && kernel_functions(arena, kernel) > FUNCTIONS_IN_PLACE;
+    kernel->functions_called = !options->unverified && has_many_functions(arena, kernel);
     return kernel;
 }

@@ -98,9 +98,9 @@ typedef struct Kernel {
     const struct Kernel *packed; /* the same with const arguments packed in their places; or NULL */
     int packing_count;
     Packing *packings;
+    bool functions_called; /* math functions beyond FUNCTIONS_IN_PLACE are called */
     /* For explanations: */
     RolledList rolled;
-    bool functions_called;       /* math functions beyond FUNCTIONS_IN_PLACE are called */
     LIST(const Var *) alone;     /* of parallel loops that became serial, as they have too little work for threads */
     LIST(const Tensor *) tested; /* stored in loops with tests, as copies without them would be too much code */
     bool part; /* buffers that nothing reads stay */
@@ -136,11 +136,12 @@ typedef struct TensorCode {
 } TensorCode;
 typedef LIST(TensorCode) KernelCode;
 KernelCode kernel_code(Arena *arena, const Kernel *kernel);
-int64_t kernel_functions(Arena *arena, const Kernel *kernel); /* registers of math functions that are sequences */
+/* Whether math functions that are sequences fill more registers than FUNCTIONS_IN_PLACE. */
+bool has_many_functions(Arena *arena, const Kernel *kernel);
 /* The instructions that a loop of a flat kernel runs, an estimate: an int64 expression over what is known where it
  * begins. NULL: that cannot be told there, as of rows whose lengths are read. */
 Expr *loop_work(Arena *arena, const Target *target, const Stmt *loop);
-/* Instructions that pay for a thread to take part in a loop; for two of them to start at all. */
+/* Instructions that pay for a thread to take part in a loop. A loop with less than twice that is not shared out. */
 int64_t thread_work(const Target *target);
 /* The program with its const arguments as constants of unknown contents: the schedule of NAME_packed is chosen for it.
  * NULL when it has none. */
