@@ -73,6 +73,7 @@ void order_print(Text *text, const ElementOrder *order);      /* "(d1/16, d0 ali
 /* A schedule as source text: the whole block, or the statements alone one a line (what records store). */
 void schedule_print(Text *text, const Schedule *schedule);
 void schedule_print_statements(Text *text, const Schedule *schedule);
+uint64_t schedule_hash(const Schedule *schedule); /* of its statements: equal if they are written alike */
 int schedule_hole_count(const Schedule *schedule);                    /* those of one name are one */
 int schedule_hole_number(const Schedule *schedule, const char *name); /* of a named hole; -1: there is none */
 /* Of a hole that is an argument of one of its statements, and the first of its name. */

@@ -4,6 +4,7 @@
  */
 #include "lang/diag.h"
 #include "lang/program.h"
+#include "lang/random.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -185,6 +186,33 @@ void schedule_print_statements(Text *text, const Schedule *schedule) {
     text_add(text, "%s", "");
     for (int i = 0; i < schedule->count; i++)
         print_prim(text, &schedule->prims[i]);
+}
+
+static uint64_t hash_name(const char *name, uint64_t hash) {
+    for (; name && *name; name++)
+        hash = hash * 31 + (unsigned char)*name;
+    return hash_mix(hash + (name != NULL));
+}
+
+static uint64_t hash_argument(const PrimArg *argument, uint64_t hash) {
+    hash = hash_name(argument->key, hash_name(argument->name, hash));
+    hash = hash_mix(hash ^ (uint64_t)argument->value) + (uint64_t)argument->kind * 256 + (unsigned char)argument->op;
+    for (int i = 0; i < argument->count; i++)
+        hash = hash_argument(&argument->items[i], hash);
+    return hash_mix(hash + (uint64_t)argument->count);
+}
+
+uint64_t schedule_hash(const Schedule *schedule) {
+    uint64_t hash = 0;
+    for (int i = 0; i < schedule->count; i++) {
+        const Prim *prim = &schedule->prims[i];
+        hash = hash_mix(hash + (uint64_t)prim->op);
+        for (int r = 0; r < prim->result_count; r++)
+            hash = hash_name(prim->results[r], hash);
+        for (int a = 0; a < prim->arg_count; a++)
+            hash = hash_argument(&prim->args[a], hash);
+    }
+    return hash;
 }
 
 void schedule_print(Text *text, const Schedule *schedule) {

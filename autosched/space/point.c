@@ -85,11 +85,15 @@ static int largest_gene(const Group *group, const Sketch *sketch, const int *gen
     return largest;
 }
 
+static bool may_be_used(Space *space, Group *group, Sketch *sketch) {
+    return space->trusting ? sketch->makes_sense : sketch_is_usable(space, group, sketch);
+}
+
 void group_fit(Space *space, int number, int *point) {
     Group *group = space->groups.items[number];
     int *genes = point + group->first_gene, gene;
     Sketch *sketch = group_sketch(space, group, genes);
-    if (group->by_user || !sketch_is_usable(space, group, sketch))
+    if (group->by_user || !may_be_used(space, group, sketch))
         return;
     while (!tiles_fit(space, group, sketch, genes) && (gene = largest_gene(group, sketch, genes)) >= 0)
         genes[gene] = smaller_choice(&group->genes.items[gene], genes[gene]);
@@ -120,7 +124,7 @@ static bool group_fits(Space *space, Group *group, const int *genes) {
     Sketch *sketch = group_sketch(space, group, genes);
     if (!sketch->makes_sense || (group->by_user && !user_allows(space, group, genes)))
         return false;
-    return tiles_fit(space, group, sketch, genes) && sketch_is_usable(space, group, sketch);
+    return tiles_fit(space, group, sketch, genes) && may_be_used(space, group, sketch);
 }
 
 bool group_plausible(Space *space, int number, const int *point) {
@@ -284,17 +288,15 @@ static int64_t standing_choice(const Group *group, const Sketch *sketch, int gen
     return named ? sketch->stands[hole] : choice;
 }
 
-static uint64_t sketch_hash(Space *space, Sketch *sketch) {
-    if (sketch->hash)
-        return sketch->hash;
-    Text text = {.arena = space->arena};
-    schedule_print_statements(&text, &sketch->schedule);
-    return sketch->hash = hash_text(text.text ? text.text : "");
+static uint64_t sketch_hash(Sketch *sketch) {
+    if (!sketch->hash)
+        sketch->hash = schedule_hash(&sketch->schedule);
+    return sketch->hash;
 }
 
 /* Points of one sketch, with the same values of its holes, give one schedule, whatever else their genes say. */
-static uint64_t mix_sketch(Space *space, const Group *group, Sketch *sketch, const int *point, uint64_t hash) {
-    hash = hash_mix(hash ^ sketch_hash(space, sketch));
+static uint64_t mix_sketch(const Group *group, Sketch *sketch, const int *point, uint64_t hash) {
+    hash = hash_mix(hash ^ sketch_hash(sketch));
     for (int h = 0; h < sketch->holes.count; h++) {
         HoleSource source = sketch->holes.items[h];
         hash = hash_mix(hash + (uint64_t)hole_value(group, source, point[group->first_gene + source.gene]));
@@ -308,7 +310,7 @@ static uint64_t mix_group(Space *space, int number, const int *point, uint64_t h
         return hash_mix(hash);
     Sketch *sketch = group_sketch(space, group, point + group->first_gene);
     if (!sketch->stands)
-        return mix_sketch(space, group, sketch, point, hash);
+        return mix_sketch(group, sketch, point, hash);
     for (int i = 0; i < group->genes.count; i++)
         hash = hash_mix(hash + 0x9e37u +
                         (uint64_t)(sketch->active[i]
@@ -345,7 +347,7 @@ static bool point_statements(Arena *arena, Space *space, const int *point, int o
         if (!has_statements(space, g, point, only))
             continue;
         Sketch *sketch = group_sketch(space, group, point + group->first_gene);
-        if (!sketch_is_usable(space, group, sketch))
+        if (!may_be_used(space, group, sketch))
             return false;
         prims += sketch->schedule.count;
         holes += sketch->holes.count;
@@ -387,11 +389,23 @@ Schedule *point_schedule(Arena *arena, Space *space, const int *point) {
     return nest ? schedule_effective(arena, tidy, nest) : filled;
 }
 
+/* What the nest of a point says about its sketch. */
+static void learn(Space *space, Group *group, const int *point, bool legal) {
+    Sketch *sketch = group_sketch(space, group, point + group->first_gene);
+    if (legal)
+        sketch->asked = true;
+    else
+        sketch_is_usable(space, group, sketch);
+}
+
 Nest *point_nest(Arena *arena, Space *space, const int *point, int only) {
     const Program *part = only < 0 ? space->program : group_program(space, space->groups.items[only]);
     Schedule schedule;
     int64_t *choices;
     if (!point_statements(arena, space, point, only, part_common_count(space, part), &schedule, &choices))
         return NULL;
-    return nest_build(arena, part, &schedule, choices, space->target, NULL);
+    Nest *nest = nest_build(arena, part, &schedule, choices, space->target, NULL);
+    if (space->trusting && only >= 0)
+        learn(space, space->groups.items[only], point, nest != NULL);
+    return nest;
 }

@@ -146,6 +146,7 @@ struct Space {
     Text idle;                /* rules for the target that hold for no root: "RULE, ..." */
     bool *held;               /* of each stage: the user's schedule says how it runs, no other group does; or NULL */
     int bordered;             /* the number of the stage that no reader takes in; -1: none */
+    bool trusting; /* nest_build is not asked about a sketch (sketch_is_usable) before it refuses one of its points */
 };
 
 /* --- spaces --- */

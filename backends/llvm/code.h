@@ -340,7 +340,7 @@ LLVMValueRef temporary_bytes(Code *code, const Stmt *body);
 void take_temporaries(Code *code, const Stmt *body);
 void give_temporaries(Code *code);
 
-/* --- llvm/pool.c --- */
+/* --- llvm/runtime.c --- */
 
 #define TOO_MANY_BYTES (INT64_MAX & -DATA_ALIGNMENT)
 /* Extra bytes of a workspace: it may begin anywhere. */
@@ -348,7 +348,11 @@ enum { WORKSPACE_SLACK = DATA_ALIGNMENT - 1 };
 /* Aligned memory of so many bytes, in the workspace if that is not null; null: there is none. */
 LLVMValueRef emit_take(Code *code, LLVMValueRef workspace, LLVMValueRef bytes);
 void emit_give(Code *code, LLVMValueRef workspace, LLVMValueRef memory);
-LLVMValueRef emit_release(Code *code); /* the function tensorc_release */
+/* Runs range(closure, begin, end) for parts of the extent in so many threads (0: all there are), at most some. */
+void emit_parallel(Code *code, LLVMValueRef range, LLVMValueRef closure, LLVMValueRef extent, LLVMValueRef threads,
+                   LLVMValueRef most);
+LLVMValueRef emit_thread_count(Code *code); /* of parallel loops, i64; the same as long as the program runs */
+void bring_runtime(Code *code);             /* the module gets the parts of the runtime that its functions call */
 
 /* --- statements --- */
 
@@ -369,11 +373,6 @@ LLVMTypeRef closure_head_type(Code *code);
 LLVMValueRef launch_function(Code *code);
 /* Where part p of n begins; the first extent % n parts have one value more. */
 LLVMValueRef part_begin(Code *code, LLVMValueRef extent, LLVMValueRef part, LLVMValueRef parts);
-
-/* --- llvm/threads.c --- */
-
-LLVMValueRef emit_thread_count(Code *code); /* of parallel loops, i64; the same as long as the program runs */
-void link_threads(Code *code);              /* the module gets the thread pool that its functions call, if they do */
 
 /* --- debug information --- */
 

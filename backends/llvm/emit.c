@@ -304,8 +304,7 @@ char *llvm_emit(Kernel *const *kernels, int count, const Target *target, const E
         open_module(&emission, target, options);
         for (int i = 0; i < count; i++)
             emit_function(&emission.code, kernels[i]);
-        emit_release(&emission.code);
-        link_threads(&emission.code);
+        bring_runtime(&emission.code);
         debug_close(&emission.code);
         result = module_bytes(&emission, options->kind, bytes);
         LLVMDisposeTargetMachine(emission.machine);

@@ -10,7 +10,6 @@
  * one, else of the thread pool (runtime/threads.ll). A candidate calls tensorc_parallel, which the worker has.
  */
 #include "backends/llvm/code.h"
-#include "backends/runtime/runtime.h"
 
 LLVMTypeRef closure_head_type(Code *code) {
     LLVMTypeRef types[CLOSURE_VALUES] = {
@@ -44,12 +43,10 @@ static void call_range(Code *code, LLVMValueRef closure, LLVMValueRef begin, LLV
 /* --- the thread pool --- */
 
 static void call_thread_pool(Code *code, LLVMValueRef closure, LLVMValueRef work) {
-    LLVMTypeRef types[] = {code->pointer, code->pointer, code->i64, code->i64, code->i64};
-    LLVMValueRef function = external_function(code, THREADS_PARALLEL, code->nothing, types, 5);
     LLVMValueRef range = head_field(code, closure, CLOSURE_RANGE), extent = head_field(code, closure, CLOSURE_EXTENT);
     LLVMValueRef threads = index_constant(code, code->target->threads);
     LLVMValueRef parts = LLVMBuildUDiv(code->builder, work, index_constant(code, thread_work(code->target)), "");
-    emit_call(code, function, (LLVMValueRef[]){range, closure, extent, threads, parts}, 5);
+    emit_parallel(code, range, closure, extent, threads, parts);
 }
 
 /* --- the hook --- */

@@ -15,7 +15,7 @@
 ;
 ; All objects of a program, or of a shared library, share the pool: what is here is in each of them, hidden, and linkers
 ; keep one copy. Whoever changes what the variables hold changes the number in the names: objects of two compilers may
-; meet in one program. Nothing here is optimized, as that takes longer to compile and gains nothing: work is elsewhere.
+; meet in one program.
 ; Threads start with the first loop, and end with the program or with dlclose. A child of fork has none, and starts its
 ; own. They take no signals.
 
@@ -50,11 +50,8 @@ $tensorc.left.1 = comdat any
 
 @tensorc.variable = private unnamed_addr constant [16 x i8] c"OMP_NUM_THREADS\00"
 ; Linkers run what is in this section when the program ends or the library is unloaded.
-@tensorc.end_threads = internal global ptr @tensorc.end.1, section ".fini_array", align 8
-@llvm.compiler.used = appending global [1 x ptr] [ptr @tensorc.end_threads], section "llvm.metadata"
-
-attributes #0 = { noinline optnone nounwind }
-attributes #1 = { noinline optnone } ; it calls a body
+@tensorc.at_end.threads = internal global ptr @tensorc.end.1, section ".fini_array", align 8
+@llvm.compiler.used = appending global [1 x ptr] [ptr @tensorc.at_end.threads], section "llvm.metadata"
 
 declare i32 @clock_gettime(i32, ptr)
 declare ptr @getenv(ptr)
@@ -79,7 +76,7 @@ declare i64 @llvm.umin.i64(i64, i64)
 ; --- waiting ----------------------------------------------------------------------------------------------------------
 
 $tensorc.now.1 = comdat any
-define linkonce_odr hidden i64 @tensorc.now.1() #0 comdat { ; nanoseconds
+define linkonce_odr hidden i64 @tensorc.now.1() nounwind comdat { ; nanoseconds
     %time = alloca %time
     %failed = call i32 @clock_gettime(i32 1, ptr %time) ; CLOCK_MONOTONIC
     %seconds = load i64, ptr %time
@@ -92,20 +89,20 @@ define linkonce_odr hidden i64 @tensorc.now.1() #0 comdat { ; nanoseconds
 
 ; For so long a thread looks for something to do before it sleeps: till when, and a moment of that; false: it is over.
 $tensorc.spin_end.1 = comdat any
-define linkonce_odr hidden i64 @tensorc.spin_end.1() #0 comdat {
+define linkonce_odr hidden i64 @tensorc.spin_end.1() nounwind comdat {
     %now = call i64 @tensorc.now.1()
     %end = add i64 %now, 50000
     ret i64 %end
 }
 
 $tensorc.relax.1 = comdat any
-define linkonce_odr hidden void @tensorc.relax.1() #0 comdat {
+define linkonce_odr hidden void @tensorc.relax.1() nounwind comdat {
     call void asm sideeffect "RELAX", ""() ; the processor's instruction for loops that wait: families.def
     ret void
 }
 
 $tensorc.pause.1 = comdat any
-define linkonce_odr hidden i1 @tensorc.pause.1(i64 %end) #0 comdat {
+define linkonce_odr hidden i1 @tensorc.pause.1(i64 %end) nounwind comdat {
     call void @tensorc.relax.1()
     call void @tensorc.relax.1()
     call void @tensorc.relax.1()
@@ -119,7 +116,7 @@ define linkonce_odr hidden i1 @tensorc.pause.1(i64 %end) #0 comdat {
 
 ; Runs the pieces of one part until none is left.
 $tensorc.run_part.1 = comdat any
-define linkonce_odr hidden void @tensorc.run_part.1(ptr %job, ptr %part) #1 comdat {
+define linkonce_odr hidden void @tensorc.run_part.1(ptr %job, ptr %part) comdat {
 enter:
     %body = load ptr, ptr %job
     %closure.at = getelementptr inbounds %job, ptr %job, i64 0, i32 1
@@ -148,7 +145,7 @@ done:
 
 ; All parts, from the first one of this thread on.
 $tensorc.run.1 = comdat any
-define linkonce_odr hidden void @tensorc.run.1(ptr %job, i64 %first) #1 comdat {
+define linkonce_odr hidden void @tensorc.run.1(ptr %job, i64 %first) comdat {
 enter:
     %count.at = getelementptr inbounds %job, ptr %job, i64 0, i32 2
     %count = load i64, ptr %count.at
@@ -173,7 +170,7 @@ done:
 ; Takes part in the call that has the slot, if there is one that is not at its end. The last one to leave wakes the
 ; caller. After that the job is gone.
 $tensorc.help.1 = comdat any
-define linkonce_odr hidden void @tensorc.help.1(ptr %slot, i64 %index) #1 comdat {
+define linkonce_odr hidden void @tensorc.help.1(ptr %slot, i64 %index) comdat {
     %state = load atomic i64, ptr %slot monotonic, align 8
     %open = trunc i64 %state to i1
     br i1 %open, label %try, label %done
@@ -201,7 +198,7 @@ done:
 
 ; Until another slot was opened than those that were seen, or the threads are to end.
 $tensorc.sleep.1 = comdat any
-define linkonce_odr hidden void @tensorc.sleep.1(i64 %seen) #0 comdat {
+define linkonce_odr hidden void @tensorc.sleep.1(i64 %seen) nounwind comdat {
     %end = call i64 @tensorc.spin_end.1()
     br label %look
 look:
@@ -235,7 +232,7 @@ done:
 
 ; A thread of the pool. The n-th one begins with the n-th part, so that what it wrote in a loop is near in the next one.
 $tensorc.thread.1 = comdat any
-define linkonce_odr hidden ptr @tensorc.thread.1(ptr %index.given) #1 comdat {
+define linkonce_odr hidden ptr @tensorc.thread.1(ptr %index.given) comdat {
 enter:
     %index = ptrtoint ptr %index.given to i64
     br label %again
@@ -261,7 +258,7 @@ end:
 
 ; Adds a thread to the list; false: there is none.
 $tensorc.add_thread.1 = comdat any
-define linkonce_odr hidden i1 @tensorc.add_thread.1() #0 comdat {
+define linkonce_odr hidden i1 @tensorc.add_thread.1() nounwind comdat {
     %count = load i64, ptr @tensorc.list.1
     %threads.at = getelementptr inbounds %list, ptr @tensorc.list.1, i64 0, i32 1
     %threads = load ptr, ptr %threads.at
@@ -286,7 +283,7 @@ no:
 
 ; Sees to it that there are so many threads beside a caller, if they can be had. They are asked for once.
 $tensorc.start.1 = comdat any
-define linkonce_odr hidden void @tensorc.start.1(i64 %wanted) #0 comdat {
+define linkonce_odr hidden void @tensorc.start.1(i64 %wanted) nounwind comdat {
 enter:
     %all = alloca [16 x i64]
     %before = alloca [16 x i64]
@@ -329,7 +326,7 @@ done:
 
 ; A child of fork has one thread, the one that called it: the others' calls are not in it.
 $tensorc.forked.1 = comdat any
-define linkonce_odr hidden void @tensorc.forked.1() #0 comdat {
+define linkonce_odr hidden void @tensorc.forked.1() nounwind comdat {
     store i64 0, ptr @tensorc.list.1
     %asked.at = getelementptr inbounds %list, ptr @tensorc.list.1, i64 0, i32 2
     store atomic i64 0, ptr %asked.at monotonic, align 8
@@ -344,7 +341,7 @@ define linkonce_odr hidden void @tensorc.forked.1() #0 comdat {
 
 ; What the end of the program or of the library runs. Calls that are not at their end, and later ones, finish alone.
 $tensorc.end.1 = comdat any
-define linkonce_odr hidden void @tensorc.end.1() #0 comdat {
+define linkonce_odr hidden void @tensorc.end.1() nounwind comdat {
 enter:
     %locked = call i32 @pthread_mutex_lock(ptr @tensorc.lock.1)
     store atomic i64 1, ptr @tensorc.ended.1 monotonic, align 8
@@ -375,7 +372,7 @@ done:
 ; --- calls ------------------------------------------------------------------------------------------------------------
 
 $tensorc.processors.1 = comdat any
-define linkonce_odr hidden i64 @tensorc.processors.1() #0 comdat { ; those that this process may use
+define linkonce_odr hidden i64 @tensorc.processors.1() nounwind comdat { ; those that this process may use
 enter:
     %set = alloca [1024 x i64]
     call void @llvm.memset.p0.i64(ptr %set, i8 0, i64 8192, i1 false)
@@ -397,7 +394,7 @@ done:
 
 ; The first answer is that of all questions: workspaces have as many slices.
 $tensorc.thread_count.1 = comdat any
-define linkonce_odr hidden i64 @tensorc.thread_count.1() #0 comdat {
+define weak_odr hidden i64 @tensorc.thread_count.1() nounwind comdat {
     %known = load atomic i64, ptr @tensorc.default.1 monotonic, align 8
     %new = icmp eq i64 %known, 0
     br i1 %new, label %ask, label %answer
@@ -425,7 +422,7 @@ answer:
 
 ; A free slot, which is then this call's; null: there is none.
 $tensorc.take_slot.1 = comdat any
-define linkonce_odr hidden ptr @tensorc.take_slot.1() #0 comdat {
+define linkonce_odr hidden ptr @tensorc.take_slot.1() nounwind comdat {
 enter:
     br label %again
 again:
@@ -452,7 +449,7 @@ none:
 
 ; Divides 0 to extent into parts, as evenly as whole numbers are, of four pieces each.
 $tensorc.divide.1 = comdat any
-define linkonce_odr hidden void @tensorc.divide.1(ptr %parts, i64 %count, i64 %extent) #0 comdat {
+define linkonce_odr hidden void @tensorc.divide.1(ptr %parts, i64 %count, i64 %extent) nounwind comdat {
 enter:
     %share = udiv i64 %extent, %count
     %rest = urem i64 %extent, %count
@@ -481,7 +478,7 @@ done:
 
 ; Tells the threads that a slot is open: those that look see it; of those that sleep it wakes as many as have a part.
 $tensorc.call_threads.1 = comdat any
-define linkonce_odr hidden void @tensorc.call_threads.1(i64 %parts) #0 comdat {
+define linkonce_odr hidden void @tensorc.call_threads.1(i64 %parts) nounwind comdat {
 enter:
     %before = atomicrmw add ptr @tensorc.epoch.1, i64 1 seq_cst, align 8
     %sleepers = load atomic i64, ptr @tensorc.sleepers.1 seq_cst, align 8
@@ -509,7 +506,7 @@ done:
 
 ; Closes the slot and waits for those inside. Then it is free again.
 $tensorc.close.1 = comdat any
-define linkonce_odr hidden void @tensorc.close.1(ptr %slot) #0 comdat {
+define linkonce_odr hidden void @tensorc.close.1(ptr %slot) nounwind comdat {
     %before = atomicrmw and ptr %slot, i64 -2 acquire, align 8
     %inside = and i64 %before, 4294967292
     %alone = icmp eq i64 %inside, 0
@@ -549,8 +546,8 @@ leave:
 }
 
 $tensorc.parallel.1 = comdat any
-define linkonce_odr hidden void @tensorc.parallel.1(ptr %body, ptr %closure, i64 %extent, i64 %threads, i64 %parts.most)
-        #1 comdat {
+define weak_odr hidden void @tensorc.parallel.1(ptr %body, ptr %closure, i64 %extent, i64 %threads, i64 %parts.most)
+        comdat {
     %job = alloca %job
     %given = icmp sgt i64 %threads, 0
     br i1 %given, label %start, label %ask

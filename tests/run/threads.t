@@ -48,6 +48,12 @@ is "$(OMP_NUM_THREADS=4 timeout 100 ./threads asleep)" 4 "of four threads three 
 runs "and are right" env OMP_NUM_THREADS=4 timeout 100 ./threads asleep
 is "$(OMP_NUM_THREADS=4 timeout 100 ./threads refused)" 1 "where no thread can be started there is none"
 runs "and calls are right" env OMP_NUM_THREADS=4 timeout 100 ./threads refused
+runs "assembly" "$TENSORC" -S -fPIC threads.tensor -o threads.s
+runs "has the pool, too" "$CC" -std=c11 -I. "$here/threads.c" threads.s -o assembled
+runs "three threads, any extent" env OMP_NUM_THREADS=3 timeout 100 ./assembled extents
+runs "LLVM text" "$TENSORC" -emit-llvm threads.tensor -o threads.ll
+is "$(grep -c '^define weak_odr hidden .*@tensorc[._]\(parallel\|thread_count\|take\|give\|release\)' threads.ll)" 5 \
+    "defines what it calls"
 
 # What an exported function may not be called: the pool would call it.
 for name in pthread_create clock_gettime sched_getaffinity sigfillset; do

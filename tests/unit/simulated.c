@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static uint64_t schedule_hash(const Schedule *schedule) {
+static uint64_t statements_hash(const Schedule *schedule) {
     Arena *arena = arena_new();
     Text text = {.arena = arena};
     uint64_t hash = 5;
@@ -39,7 +39,7 @@ double simulated_seconds(Simulated *simulated, const Schedule *schedule) {
         const StageFacts *stage = &profile->stages[profile->heaviest];
         double last = stage->loop_count ? stage->extents[stage->loop_count - 1] : 1;
         seconds = estimate.seconds * (1 + fabs(estimate.accumulators - 12) / 12 + fabs(log2(last) - 4) / 4);
-        seconds *= 1 + (double)(schedule_hash(schedule) % 64) / 1000;
+        seconds *= 1 + (double)(statements_hash(schedule) % 64) / 1000;
         seconds *= is_taken_in(nest, simulated->lonely) ? 3 : 1;
     }
     arena_free(scratch);
@@ -53,10 +53,10 @@ static void submit(void *context, Candidate *candidate) {
 
 /* By chance, but for the first one, which a tuning compares all others with. */
 static int failure_of(const Simulated *simulated, const Candidate *candidate) {
-    uint64_t hash = schedule_hash(candidate->schedule) >> 20;
+    uint64_t hash = statements_hash(candidate->schedule) >> 20;
     if (simulated->all_fail)
         return OUTCOME_CRASH;
-    if (hash == schedule_hash(simulated->queue.items[0]->schedule) >> 20)
+    if (hash == statements_hash(simulated->queue.items[0]->schedule) >> 20)
         return simulated->first_dies ? OUTCOME_CRASH : OUTCOME_OK;
     if (!simulated->failure_rate || hash % (uint64_t)simulated->failure_rate)
         return OUTCOME_OK;
@@ -65,7 +65,7 @@ static int failure_of(const Simulated *simulated, const Candidate *candidate) {
 
 /* Also marks the candidate so. */
 static bool is_busy(Simulated *simulated, Candidate *candidate) {
-    bool first = schedule_hash(candidate->schedule) == schedule_hash(simulated->queue.items[0]->schedule);
+    bool first = statements_hash(candidate->schedule) == statements_hash(simulated->queue.items[0]->schedule);
     candidate->transient = simulated->busy > 0 || (simulated->busy < 0 && first);
     simulated->busy -= simulated->busy > 0;
     return candidate->transient;
@@ -95,7 +95,7 @@ static Candidate *collect(void *context, bool wait) {
 
 /* The machine and not the candidate. */
 static int failure_of_machine(Simulated *simulated, Candidate *candidate, bool thorough) {
-    bool first = schedule_hash(candidate->schedule) == schedule_hash(simulated->queue.items[0]->schedule);
+    bool first = statements_hash(candidate->schedule) == statements_hash(simulated->queue.items[0]->schedule);
     if (simulated->broken_after && simulated->measured + simulated->raced >= simulated->broken_after)
         return OUTCOME_CRASH;
     int again = first && !thorough && !candidate->look ? simulated->first_runs++ : 0,
@@ -114,7 +114,7 @@ static int failure_of_machine(Simulated *simulated, Candidate *candidate, bool t
 
 /* What the machine's speed and other processes do to a measurement before the race. */
 static void disturb(Simulated *simulated, Candidate *candidate) {
-    bool first = schedule_hash(candidate->schedule) == schedule_hash(simulated->queue.items[0]->schedule);
+    bool first = statements_hash(candidate->schedule) == statements_hash(simulated->queue.items[0]->schedule);
     bool late = simulated->slow_from && simulated->measured >= simulated->slow_from;
     bool disturbed = simulated->disturbed > 0 || (simulated->disturbed < 0 && !first);
     bool slow = simulated->burst && (simulated->measured + simulated->looks) % simulated->burst == 0;
@@ -128,7 +128,7 @@ static void disturb(Simulated *simulated, Candidate *candidate) {
 
 static void measure(void *context, Candidate *candidate, double limit_seconds, bool thorough) {
     Simulated *simulated = context;
-    uint64_t hash = schedule_hash(candidate->schedule);
+    uint64_t hash = statements_hash(candidate->schedule);
     simulated->waiting = 0;
     candidate->disturbance = (Disturbance){.processor_part = 1, .undisturbed = 3};
     int failure = failure_of(simulated, candidate);

@@ -96,7 +96,7 @@ static void test_whole(Arena *arena, const Program *program, const Target *targe
     for (int outcome = 1; outcome < OUTCOME_COUNT; outcome++)
         failed += result->failed[outcome];
     is_int(result->trials, 64, "all trials were made");
-    ok(failed >= 4 && failed <= 24, "failures are counted: %d", failed);
+    ok(failed >= 4 && failed <= 28, "failures are counted: %d", failed); /* one in four, give or take 3.5 deviations */
     ok(result->failed[OUTCOME_CRASH] + result->failed[OUTCOME_TIMEOUT] + result->failed[OUTCOME_WRONG] > 0 &&
            result->failed[OUTCOME_BUILD_ERROR] > 0,
        "of several kinds");
