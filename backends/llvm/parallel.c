@@ -314,8 +314,7 @@ static void emit_functions(Outline *outline, bool threads) {
 
 /* All that the loop runs; where that is not known, more than enough. */
 static LLVMValueRef emit_work(Code *code, const Stmt *stmt) {
-    Expr *work = loop_work(code->arena, code->target, stmt);
-    return work ? emit_value(code, work) : index_constant(code, INT64_MAX);
+    return stmt->work ? emit_value(code, stmt->work) : index_constant(code, INT64_MAX);
 }
 
 void emit_parallel_loop(Code *code, const Stmt *stmt) {

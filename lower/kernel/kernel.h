@@ -49,6 +49,7 @@ struct Stmt {
     LoopKind loop;        /* FOR */
     bool masked;          /* FOR: conditions on its variable stay in the body */
     bool in_lanes;        /* FOR: a vectorized loop of the same stage is around it */
+    Expr *work;           /* FOR, parallel: instructions that all of it runs (loop_work); NULL: not known */
     Expr *condition;      /* IF, CHECK: bool, scalar */
     bool keeps;           /* IF: where it is false elements keep their value; otherwise nobody reads these elements */
     int status;           /* CHECK */
