@@ -213,7 +213,11 @@ bool has_many_functions(Arena *arena, const Kernel *kernel) {
 
 /* --- work --------------------------------------------------------------------------------------------------------- */
 
-enum { LOOP_CODE = 2 /* of an iteration itself */, WORK_NODES = 200 };
+enum {
+    LOOP_CODE = 2 /* of an iteration itself */,
+    WORK_NODES = 200,
+    MOST_THREADS = 256 /* work for so many need not be counted exactly */
+};
 static const int64_t extent_most = (int64_t)1 << 20, work_most = (int64_t)1 << 40; /* so that no product wraps */
 
 /* Instructions: those known, and an expression over what is known where the loop begins, or NULL. */
@@ -309,7 +313,20 @@ int64_t thread_work(const Target *target) {
     return (int64_t)(machine->fork_seconds * machine->clock_rate * machine->issue_width / 4);
 }
 
+/* An instruction for each store that is known to run: quickly counted. */
+static int64_t least_work(const Stmt *stmt) {
+    int64_t work = stmt->kind == STMT_STORE, times = 0;
+    for (int i = 0; i < stmt->count && stmt->kind != STMT_IF; i++)
+        work = at_most(work + least_work(stmt->body[i]), work_most);
+    if (stmt->kind != STMT_FOR)
+        return work;
+    return expr_is_int(stmt->extent, &times) && times > 0 ? at_most(work * at_most(times, extent_most), work_most) : 0;
+}
+
 Expr *loop_work(Arena *arena, const Target *target, const Stmt *loop) {
+    int64_t least = least_work(loop);
+    if (least >= MOST_THREADS * thread_work(target))
+        return expr_int(arena, least);
     WorkSearch search = {.counting = {.arena = arena, .target = target}};
     Work work = work_of_loop(&search, loop);
     if (work.unknown || (work.more && expr_nodes_up_to(work.more, WORK_NODES) == WORK_NODES))
