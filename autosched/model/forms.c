@@ -130,6 +130,12 @@ static bool add_loop(const LinearForms *forms, const Expr *e, double *form) {
 }
 
 static void form_of_operation(LinearForms *forms, const Expr *e, double *form) {
+    int64_t period;
+    const Expr *reflected = reflected_index(e, &period);
+    if (reflected) { /* it is so but near the ends */
+        linear_form(forms, reflected, form);
+        return;
+    }
     if (e->op == OP_MUL && e->args[0]->kind == EXPR_INT) {
         form_of_multiple(forms, e, form);
         return;

@@ -45,9 +45,12 @@ static bool suits_strips(const Space *space, int number) {
            has_plain_name(stage) && !space->given[number];
 }
 
-/* Whether the index may jump: what wraps around or is reflected at an end is far away there. */
+/* Whether the index may jump: what wraps around at an end is far away there. What is reflected turns back near it, which
+ * bounds are known to if the extent is a number. */
 static bool jumps(const Expr *index) {
-    EACH_EXPR(e, index)
+    int64_t period;
+    const Expr *reflected = reflected_index(index, &period);
+    EACH_EXPR(e, reflected ? reflected : index)
         if (e->kind == EXPR_OP && e->op == OP_MOD)
             return true;
     return expr_reads(index);

@@ -121,6 +121,27 @@ static const Expr *unclamped(NestState *state, const StageState *producer, int d
     return inside;
 }
 
+/* An index that `else reflect` turns back inside: its value is at most as far from the axis as it would be. */
+typedef struct Reflection {
+    const Expr *index; /* axis + shift; NULL: it is none */
+    int64_t shift;
+} Reflection;
+
+/* Of an axis that is always inside of the dimension, by less than its extent, which is known: it turns back once. */
+static Reflection reflection_of(NestState *state, const StageState *stage, const Expr *index, const Form *domain) {
+    Forms *forms = &state->forms;
+    int64_t period, extent, shift;
+    const Expr *inside = reflected_index(index, &period);
+    const Form *form = inside ? loops_form(state, stage, inside) : NULL;
+    if (form == NULL || !form_is_int(domain, &extent) || period != 2 * (extent - 1))
+        return (Reflection){0};
+    for (int a = 0; a < stage->nest.stage->axis_count; a++)
+        if (form_is_int(form_add_scaled(forms, form, -1, stage->axes[a]), &shift) && shift > -extent &&
+            shift < extent && form_at_most(forms, domain_extent(state, stage, a), domain))
+            return (Reflection){inside, shift};
+    return (Reflection){0};
+}
+
 const Form *access_form(NestState *state, const StageState *stage, const NestRead *access, int dimension) {
     return loops_form(state, stage, access->read->args[dimension]);
 }
@@ -160,6 +181,17 @@ static const Form *index_form(NestState *state, const StageState *stage, const E
                   : form_of_expr(&state->forms, (Expr *)index, find_seen_form, &seeing);
 }
 
+/* Of what the producer computes at once, and of what it keeps. */
+static void widen_boxes(NestState *state, StageState *producer, int d, const Form *index, bool clamped) {
+    const Form *domain = domain_extent(state, producer, d);
+    producer->boxes[d].clamped |= clamped;
+    widen_by(&state->forms, &producer->boxes[d], index, loop_is_outside, producer, domain);
+    if (!producer->stored)
+        return;
+    producer->stores[d].clamped |= clamped;
+    widen_by(&state->forms, &producer->stores[d], index, loop_is_outside_buffer, producer, domain);
+}
+
 /* Widens a producer's box by a read: in loops that both share by what one iteration reads, beside the reader by all
  * that it ever reads. */
 static void widen_producer(NestState *state, const StageState *stage, const NestRead *access) {
@@ -167,15 +199,13 @@ static void widen_producer(NestState *state, const StageState *stage, const Nest
     bool inside = shares_loops(producer, stage);
     for (int d = 0; d < access->read->count; d++) {
         const Form *domain = domain_extent(state, producer, d);
-        const Expr *place = unclamped(state, producer, d, access->read->args[d]);
+        Reflection turned = reflection_of(state, stage, access->read->args[d], domain);
+        const Expr *place = turned.index ? turned.index : unclamped(state, producer, d, access->read->args[d]);
         const Form *index = index_form(state, stage, place, inside);
-        bool clamped = place != access->read->args[d];
-        producer->boxes[d].clamped |= clamped;
-        if (producer->stored)
-            producer->stores[d].clamped |= clamped;
-        widen_by(&state->forms, &producer->boxes[d], index, loop_is_outside, producer, domain);
-        if (producer->stored)
-            widen_by(&state->forms, &producer->stores[d], index, loop_is_outside_buffer, producer, domain);
+        bool clamped = !turned.index && place != access->read->args[d];
+        widen_boxes(state, producer, d, index, clamped);
+        if (turned.index)
+            widen_boxes(state, producer, d, form_add_int(&state->forms, index, -2 * turned.shift), false);
     }
 }
 

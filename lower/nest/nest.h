@@ -162,6 +162,8 @@ const char *nest_rolled_names(Arena *arena, const Nest *nest, const RolledList *
 /* The one tensor that the maker of a constant reads; NULL: none, or several. */
 const Tensor *made_of(const Stage *maker);
 /* The stage that writes a tensor of the nest; NULL: an input. */
+/* What `else reflect` made of an index, min(m, period - m) with m = index % period: that index. NULL: another one. */
+const Expr *reflected_index(const Expr *index, int64_t *period);
 const NestStage *nest_producer(const Nest *nest, const Tensor *tensor);
 /* Reports a refusal at its statement: the rule, the nest, the alternatives. Returns false. */
 bool nest_report(Diagnostics *diagnostics, const NestError *error);

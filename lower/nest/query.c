@@ -1,4 +1,4 @@
-/* query.c - what features and pruning ask of a finished nest: producers, registers. */
+/* query.c - what others ask of a finished nest: producers, kinds of indices, registers. */
 #include "lower/nest/state.h"
 
 /* --- producers ---------------------------------------------------------------------------------------------------- */
@@ -7,6 +7,23 @@ const NestStage *nest_producer(const Nest *nest, const Tensor *tensor) {
     for (int i = 0; i < nest->stage_count; i++)
         if (stage_writes(nest->stages[i]->stage, tensor))
             return nest->stages[i];
+    return NULL;
+}
+
+/* --- indices --- */
+
+const Expr *reflected_index(const Expr *index, int64_t *period) {
+    const Expr *turned = index, *forward = index;
+    if (index->kind != EXPR_OP || index->op != OP_MIN)
+        return NULL;
+    for (int a = 0; a < 2; a++) {
+        forward = index->args[a];
+        turned = index->args[1 - a];
+        if (forward->kind == EXPR_OP && forward->op == OP_MOD && expr_is_int(forward->args[1], period) &&
+            turned->kind == EXPR_OP && turned->op == OP_SUB && expr_equal(turned->args[0], forward->args[1]) &&
+            expr_equal(turned->args[1], forward))
+            return forward->args[0];
+    }
     return NULL;
 }
 
