@@ -17,52 +17,120 @@ typedef struct Span {
     Expr *begin, *end;
 } Span;
 
-/* z < a || b <= z || inside(z): only z from a to b are tested. */
-static void narrow_span(Arena *arena, const Expr *condition, const Var *var, Span *span) {
+/* z < a || b <= z || inside(z): only z from a to b are tested. Returns what is left to test there; NULL: nothing holds. */
+static Expr *narrow_span(Arena *arena, Expr *condition, const Var *var, Span *span) {
     Expr *first;
     if (condition->kind != EXPR_OP)
-        return;
+        return condition;
     if (condition->op == OP_OR) {
-        narrow_span(arena, condition->args[0], var, span);
-        narrow_span(arena, condition->args[1], var, span);
-        return;
+        Expr *left = narrow_span(arena, condition->args[0], var, span);
+        Expr *right = narrow_span(arena, condition->args[1], var, span);
+        return left && right ? expr_binary(arena, OP_OR, left, right) : left ? left : right;
     }
-    Expr *fails = expr_simplify(arena, expr_unary(arena, OP_NOT, (Expr *)condition));
+    Expr *fails = expr_simplify(arena, expr_unary(arena, OP_NOT, condition));
     if (!reads_steadily(arena, condition, &var, 1))
-        return;
+        return condition;
     if (first_failure(arena, fails, var, &first))
         span->end = expr_binary(arena, OP_MIN, span->end, first);
     else if (first_success(arena, fails, var, &first))
         span->begin = expr_binary(arena, OP_MAX, span->begin, first);
+    else
+        return condition;
+    return NULL;
 }
 
-static Span span_of(Arena *arena, const Stmt *check, const Var *var) {
+/* Narrows the check, too, to what is left to test in the span. */
+static Span span_of(Arena *arena, Stmt **check, const Var *var) {
     Span span = {expr_int(arena, 0), var->extent};
-    if (check->kind == STMT_CHECK && expr_reads(check->condition))
-        narrow_span(arena, check->condition, var, &span);
+    if ((*check)->kind == STMT_CHECK && expr_reads((*check)->condition)) {
+        Expr *left = narrow_span(arena, (*check)->condition, var, &span);
+        if (left)
+            *check = stmt_check(arena, left, (*check)->status, (*check)->loc);
+    }
     return (Span){expr_compact(arena, span.begin), expr_compact(arena, span.end)};
 }
 
-/* The check for all values of var: `count` at a time in lanes, the rest one by one. */
-static Stmt *check_in_lanes(Arena *arena, Stmt *check, const Var *var, int64_t count, Expr *extent) {
-    StmtList lanes = {0}, vectors = {0}, rest = {0}, list = {0};
+/* --- lanes --- */
+
+/* For expr_rewrite: int64(x) >= 0 and int64(x) < n of an x of 32 bits and a size n compare 32 bits: twice as many lanes
+ * in a register. */
+static Expr *compare_narrow(Arena *arena, Expr *e, void *context) {
+    int64_t zero;
+    bool compares = e->kind == EXPR_OP && (e->op == OP_GE || e->op == OP_LT) && e->args[0]->kind == EXPR_CAST &&
+                    e->args[0]->type == TYPE_INT64 && e->args[0]->args[0]->type == TYPE_INT32;
+    if (!compares || !expr_is_over_sizes(e->args[1]))
+        return e;
+    Expr *narrow = e->args[0]->args[0];
+    if (e->op == OP_GE)
+        return expr_is_int(e->args[1], &zero) && zero == 0
+                   ? expr_binary(arena, OP_GE, narrow, expr_constant(arena, TYPE_INT32, 0))
+                   : e;
+    Interval size = expr_interval(e->args[1]);
+    if (!size.has_low || size.low < 0)
+        return e;
+    Expr *last = expr_binary(arena, OP_SUB, e->args[1], expr_int(arena, 1));
+    last = expr_binary(arena, OP_MIN, last, expr_int(arena, INT32_MAX));
+    return expr_binary(arena, OP_LE, narrow, expr_cast(arena, TYPE_INT32, last));
+}
+
+typedef struct Where {
+    const Var *var;
+    Expr *condition;
+} Where;
+
+/* For expr_rewrite: what is read for a value of the variable touches memory only where the condition holds. */
+static Expr *read_where(Arena *arena, Expr *e, void *context) {
+    const Where *where = context;
+    if (e->kind != EXPR_READ || !expr_uses_var(e, where->var))
+        return e;
+    Expr *read = expr_copy(arena, e);
+    read->guard = expr_and(arena, where->condition, e->guard);
+    return read;
+}
+
+/* A check at a value of a variable, where that is less than the end. */
+static Stmt *check_before(Arena *arena, Stmt *check, const Var *var, Expr *value, Expr *end) {
+    Where where = {var, expr_binary(arena, OP_LT, value, end)};
+    Expr *condition = expr_rewrite(arena, check->condition, read_where, &where);
+    condition = expr_binary(arena, OP_OR, expr_binary(arena, OP_GE, value, end), condition);
+    return stmt_check(arena, condition, check->status, check->loc);
+}
+
+/* The values from begin on that are left over: one by one, or, where the processor has masks, lanes of one vector. */
+static Stmt *check_rest(Arena *arena, const Target *target, Stmt *check, const Var *var, Expr *begin, Expr *extent,
+                        int64_t count) {
+    Expr *each = expr_int(arena, count), *rest = expr_binary(arena, OP_MOD, extent, each);
+    bool masks = target_masks(target, element_info[TYPE_INT32].bytes);
+    Var *left = var_new(arena, VAR_LOOP, TYPE_INT64, var->name, masks ? each : rest);
+    Expr *value = expr_binary(arena, OP_ADD, begin, expr_var(arena, left));
+    Stmt *one = stmt_substitute(arena, check, var, value);
+    if (!masks)
+        return stmt_for(arena, left, left->extent, LOOP_SERIAL, stmts_one(arena, one), check->loc);
+    Stmt *lanes = stmt_for(arena, left, left->extent, LOOP_VECTORIZED,
+                           stmts_one(arena, check_before(arena, one, left, value, extent)), check->loc);
+    Expr *some = expr_binary(arena, OP_GE, rest, expr_int(arena, 1));
+    return stmt_if(arena, some, stmts_one(arena, lanes), (StmtList){0}, check->loc);
+}
+
+/* The check for all values of var: `count` at a time in lanes, and the rest. */
+static Stmt *check_in_lanes(Arena *arena, const Target *target, Stmt *check, const Var *var, int64_t count,
+                            Expr *extent) {
+    StmtList lanes = {0}, vectors = {0}, list = {0};
     Expr *each = expr_int(arena, count), *whole = expr_compact(arena, expr_binary(arena, OP_DIV, extent, each));
     Var *outer = var_new(arena, VAR_LOOP, TYPE_INT64, var->name, whole);
     Var *lane = var_new(arena, VAR_LOOP, TYPE_INT64, var->name, each);
-    Var *left = var_new(arena, VAR_LOOP, TYPE_INT64, var->name, expr_binary(arena, OP_MOD, extent, each));
     Expr *begin = expr_binary(arena, OP_MUL, expr_var(arena, outer), each);
-    Expr *end = expr_binary(arena, OP_MUL, whole, each);
     stmts_add(arena, &lanes,
               stmt_substitute(arena, check, var, expr_binary(arena, OP_ADD, begin, expr_var(arena, lane))));
     stmts_add(arena, &vectors, stmt_for(arena, lane, each, LOOP_VECTORIZED, lanes, check->loc));
-    stmts_add(arena, &rest, stmt_substitute(arena, check, var, expr_binary(arena, OP_ADD, end, expr_var(arena, left))));
     stmts_add(arena, &list, stmt_for(arena, outer, outer->extent, LOOP_SERIAL, vectors, check->loc));
-    stmts_add(arena, &list, stmt_for(arena, left, left->extent, LOOP_SERIAL, rest, check->loc));
+    stmts_add(arena, &list,
+              check_rest(arena, target, check, var, expr_binary(arena, OP_MUL, whole, each), extent, count));
     return stmt_block(arena, list);
 }
 
 Stmt *check_all(Arena *arena, const Target *target, Stmt *check, const Var *var) {
-    Span span = span_of(arena, check, var);
+    Span span = span_of(arena, &check, var);
     Expr *length = expr_binary(arena, OP_SUB, span.end, span.begin);
     Expr *extent = expr_compact(arena, expr_binary(arena, OP_MAX, length, expr_int(arena, 0)));
     int64_t count = target_lanes(target, TYPE_INT32), known;
@@ -74,5 +142,7 @@ Stmt *check_all(Arena *arena, const Target *target, Stmt *check, const Var *var)
     }
     if (nested || (expr_is_int(extent, &known) && known < 2 * count))
         return stmt_for(arena, var, extent, LOOP_SERIAL, stmts_one(arena, check), check->loc);
-    return check_in_lanes(arena, check, var, count, extent);
+    Expr *narrow = expr_rewrite(arena, check->condition, compare_narrow, NULL);
+    check = stmt_check(arena, narrow, check->status, check->loc);
+    return check_in_lanes(arena, target, check, var, count, extent);
 }

@@ -13,6 +13,8 @@ typedef struct Mask {
     Expr *lanes;  /* the same without predicates */
     Expr *any;    /* scalar bool: some lane runs; NULL: not known */
     int lane;     /* a lane that runs if any does; -1: not known */
+    const ExprList *conditions; /* that narrow the mask around it, which is the outer one */
+    const struct Mask *outer;
 } Mask;
 
 typedef struct Vectorize {
@@ -99,11 +101,21 @@ static Expr *guard_and_mask(Vectorize *v, Expr *guard, Expr *mask) {
     return guard;
 }
 
+/* Whether a condition of the mask reads it: so it is read for all lanes anyway. */
+static bool is_read_by_mask(const Vectorize *v, const Expr *e) {
+    for (const Mask *mask = &v->mask; mask && mask->conditions; mask = mask->outer)
+        for (int i = 0; i < mask->conditions->count; i++)
+            EACH_READ(read, mask->conditions->items[i])
+                if (expr_equal(read, e))
+                    return true;
+    return false;
+}
+
 static Expr *vector_read(Vectorize *v, Expr *e) {
     Expr *index = vector_expr(v, e->args[0]);
     Expr *guard = e->guard ? vector_expr(v, e->guard) : NULL;
     bool shared = address_map_get(v->shared, e->tensor) != NULL;
-    bool masked = v->mask.lanes && (shared || !always_inside(e->tensor, e->args[0]));
+    bool masked = v->mask.lanes && (shared || !(always_inside(e->tensor, e->args[0]) || is_read_by_mask(v, e)));
     bool uniform = index->lanes == 1 && (!guard || guard->lanes == 1) && (!masked || v->mask.any);
     if (uniform && !masked)
         return e;
@@ -209,8 +221,11 @@ static Stmt *vector_store(Vectorize *v, Stmt *stmt) {
 
 static StmtList masked_body(Vectorize *v, const ExprList *conditions, Stmt *const *body, int count) {
     Mask outer = v->mask;
-    if (conditions->count)
+    if (conditions->count) {
         v->mask = narrow_mask(v, conditions);
+        v->mask.conditions = conditions;
+        v->mask.outer = &outer;
+    }
     StmtList list = vector_body(v, body, count);
     v->mask = outer;
     return list;

@@ -182,9 +182,47 @@ for target in x86-64 x86-64-v3 x86-64-v4 aarch64; do
             sparse.tensor -o sparse.ir
         all=$(grep -c 'reduce ' sparse.ir) rows=$(grep -c 'reduce .* in 0:min(.*\(row\|offset\)(\[' sparse.ir)
         ok "$rows of $all reductions have the bounds of a row" [ "$rows" -ge 6 -a "$rows" -eq "$all" ]
+        is "$(grep -c '\(row\|offset\)(ramp' sparse.ir)" 0 "and the ends of rows are not read in lanes"
     done
 done
 runs "large ones are shared out" "$TENSORC" -O2 --threads=2 --target=x86-64-v3 -emit-ir sparse.tensor -o sparse.ir
 is "$(grep -c '^    parallel ' sparse.ir)" "$(grep -c '^kernel ' sparse.ir)" "all of them"
+
+# Columns outside, at each place of rows whose checks are whole vectors, parts of one, or both.
+cat >columns.c <<'END'
+#include "columns.h"
+#include <stdio.h>
+static int wrong;
+static int call(int64_t n, int32_t *column, int32_t *row) {
+    static float value[400], x[50], y[3];
+    return columns(n, 3, 50, value, column, row, x, y);
+}
+int main(void) {
+    static const int32_t bad[] = {-1, 50, INT32_MIN, INT32_MAX};
+    for (int32_t n = 1; n <= 70; n++) {
+        int32_t column[400] = {0}, row[3] = {0, n / 3, n};
+        wrong += call(n, column, row) != TENSORC_OK;
+        for (int32_t at = 0; at < n; at++)
+            for (int b = 0; b < 4; b++) {
+                column[at] = bad[b];
+                wrong += call(n, column, row) != TENSORC_BAD_INDEX;
+                column[at] = 49;
+            }
+        column[n] = -1; /* no row has it */
+        wrong += call(n + 1, column, row) != TENSORC_OK;
+    }
+    printf("%d\n", wrong);
+    return 0;
+}
+END
+cat >columns.tensor <<'END'
+import "nn"
+export sparse_matvec as columns
+END
+for target in $(targets_here); do
+    runs "compiles for $target" "$TENSORC" -w --target="$target" -c columns.tensor -o columns.o --header columns.h
+    runs "links" $CC -std=c11 -I. -I"$srcdir/backends/runtime" columns.c columns.o -o columns -lm
+    is "$(./columns 2>&1)" 0 "each column outside is seen on $target, and no other"
+done
 
 done_testing
