@@ -40,6 +40,7 @@ typedef struct AstBinding {
     AstName name;
     AstExpr *value;   /* NULL if text is set, or if a def's parameter has no default */
     const char *text; /* "w.npy", or NULL */
+    bool is_def;      /* a def's parameter that stands for a def: [def act=relu] */
 } AstBinding;
 typedef LIST(AstBinding) AstBindings;
 typedef LIST(AstBindings) AstBindingLists;
@@ -125,7 +126,7 @@ typedef LIST(AstResult) AstResults;
 
 typedef struct AstDef {
     AstName name;
-    AstBindings parameters; /* [S=1, P=0] */
+    AstBindings parameters; /* [S=1, P=0, def act=relu] */
     AstParameters arguments;
     AstResults results;
     AstStatements statements;

@@ -40,7 +40,7 @@ static void print_bindings(Text *text, const AstBindings *list, const char *open
         text_add(text, "%s", open);
     for (int i = 0; i < list->count; i++) {
         const AstBinding *binding = &list->items[i];
-        text_add(text, "%s%s", i ? ", " : "", binding->name.text);
+        text_add(text, "%s%s%s", i ? ", " : "", binding->is_def ? "def " : "", binding->name.text);
         if (binding->value || binding->text)
             text_add(text, "=");
         if (binding->value)

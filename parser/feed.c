@@ -27,9 +27,9 @@ bool begins_assignment(int kind) {
 
 bool is_item_start(const Parser *parser, int position) {
     const Token *token = token_at(parser, position);
-    int next = token_at(parser, position + 1)->kind;
-    if (token->kind == DEF)
-        return true;
+    int next = token_at(parser, position + 1)->kind, before = token_at(parser, position - 1)->kind;
+    if (token->kind == DEF) /* but not a parameter */
+        return token->first_on_line || (before != '[' && before != '(' && before != ',');
     if (!token->first_on_line)
         return false;
     if (token->kind == IMPORT)

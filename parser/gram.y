@@ -187,6 +187,8 @@ parameter_list: parameter       { $$ = (AstBindings){0}; PUSH($$, $1); }
 
 parameter: name                 { $$ = (AstBinding){.name = $1}; }
     | name '=' expr             { $$ = (AstBinding){.name = $1, .value = $3}; }
+    | DEF name                  { $$ = (AstBinding){.name = $2, .is_def = true}; }
+    | DEF name '=' name         { $$ = (AstBinding){.name = $2, .is_def = true, .value = ast_name(parser, $4)}; }
     ;
 
 arguments: %empty               { $$ = (AstParameters){0}; }

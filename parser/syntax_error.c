@@ -236,13 +236,14 @@ static bool slip_foreign_word(const SyntaxError *error) {
 static bool slip_brackets(const SyntaxError *error) {
     Parser *parser = error->parser;
     int open = error->found->kind == '[' ? error->position : open_bracket(parser, error->position);
-    if (open < 1 || parser->depth == 0 || parser->in_schedule || token_at(parser, open)->kind != '[')
+    if (open < 1 || parser->depth == 0 || parser->in_schedule || token_at(parser, open)->kind != '[' ||
+        error->found->kind == DEF)
         return false;
     const Token *name = token_at(parser, open - 1);
     if (!token_is_name(name->kind))
         return false;
     diag(parser->diagnostics, DIAG_square_brackets, token_at(parser, open)->loc);
-    diag_hint(parser->diagnostics, "write %s(i, j); brackets give integer parameters, as in conv2d[S=2](x, w)",
+    diag_hint(parser->diagnostics, "write %s(i, j); brackets give parameters, as in conv2d[S=2](x, w)",
               token_text(parser, name));
     return true;
 }

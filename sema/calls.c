@@ -11,31 +11,39 @@
 bool is_call(const CallFrame *frame, const AstExpr *ast) {
     if (ast->kind != AST_APPLY || is_read(frame, ast))
         return false;
-    return find_definition(frame->builder->arena, frame->definition->file, ast->name.text) != NULL;
+    return find_called(frame, ast->name.text) || is_unknown_def(frame, ast->name.text);
 }
 
 /* --- actual arguments --- */
 
-/* For a wrong rank: suggests a def of the same file whose name extends the called one (relu_rows for relu) and that
- * takes this rank. */
+/* The def that has this argument. */
+static const AstDef *def_of_argument(const Checker *checker, const AstParameter *formal) {
+    for (int f = 0; f < checker->files.count; f++)
+        for (int d = 0; d < checker->files.items[f]->definitions.count; d++) {
+            const AstDef *def = checker->files.items[f]->definitions.items[d]->ast;
+            for (int a = 0; a < def->arguments.count; a++)
+                if (&def->arguments.items[a] == formal)
+                    return def;
+        }
+    return NULL;
+}
+
+/* For a wrong rank: suggests a def whose name extends the called one (relu_rows for relu) and that takes this rank. */
 static void hint_other_rank(CallFrame *frame, const AstParameter *formal, int rank) {
-    for (int f = 0; f < frame->builder->checker->files.count; f++) {
-        const SourceFile *file = frame->builder->checker->files.items[f];
-        const AstDef *called = NULL;
-        for (int d = 0; d < file->definitions.count && !called; d++)
-            for (int a = 0; a < file->definitions.items[d]->ast->arguments.count && !called; a++)
-                if (&file->definitions.items[d]->ast->arguments.items[a] == formal)
-                    called = file->definitions.items[d]->ast;
-        for (int d = 0; called && d < file->definitions.count; d++) {
-            const AstDef *def = file->definitions.items[d]->ast;
-            size_t length = strlen(called->name.text), at = (size_t)(formal - called->arguments.items);
+    const Checker *checker = frame->builder->checker;
+    const AstDef *called = def_of_argument(checker, formal);
+    if (!called)
+        return;
+    size_t length = strlen(called->name.text), at = (size_t)(formal - called->arguments.items);
+    for (int f = 0; f < checker->files.count; f++)
+        for (int d = 0; d < checker->files.items[f]->definitions.count; d++) {
+            const AstDef *def = checker->files.items[f]->definitions.items[d]->ast;
             if (strncmp(def->name.text, called->name.text, length) == 0 && def->name.text[length] == '_' &&
                 def->arguments.count == called->arguments.count && def->arguments.items[at].dims.count == rank) {
                 HINT(frame, "'%s' takes %d dimension%s", def->name.text, rank, rank == 1 ? "" : "s");
                 return;
             }
         }
-    }
 }
 
 static bool actual_of_variable(CallFrame *frame, const AstExpr *ast, Variable *variable, Actual *actual) {
@@ -221,7 +229,7 @@ static void hint_parameter(CallFrame *frame, const AstDef *def, const char *name
         HINT(frame, "its parameters are %s", names.text);
 }
 
-/* conv2d[S=2](...): the values in brackets are constants of the caller. */
+/* conv2d[S=2](...): the values in brackets are constants of the caller, or its defs. */
 static bool check_brackets(CallFrame *frame, const AstDef *def, const AstExpr *call, Bounds *bounds) {
     bool good = true;
     for (int i = 0; i < call->parameters.count; i++) {
@@ -231,6 +239,9 @@ static bool check_brackets(CallFrame *frame, const AstDef *def, const AstExpr *c
             ERROR(frame, no_such_parameter, binding->name.loc, def->name.text, bound.name);
             hint_parameter(frame, def, bound.name);
             good = false;
+        } else if (is_def_parameter(def, bound.name)) {
+            good &= def_value(frame, binding, &bound);
+            list_push(frame->builder->arena, bounds, bound);
         } else if (!binding->value) {
             ERROR(frame, parameter_not_constant, binding->name.loc, bound.name);
             good = false;
@@ -297,6 +308,15 @@ static void take_results(CallFrame *callee, const char *name, View *results) {
     }
 }
 
+/* Not if one comes from a parameter that is a def without a value yet. */
+static bool has_results(const CallFrame *callee) {
+    const AstResults *results = &callee->definition->ast->results;
+    bool all = true;
+    for (int i = 0; i < results->count; i++)
+        all &= frame_symbol(callee, results->items[i].name.text)->variable->versions.count > 0;
+    return all;
+}
+
 /* The frame of the called def with all that its body needs; NULL after an error. */
 static CallFrame *enter_call(CallFrame *frame, Definition *definition, const AstExpr *call, const char *name) {
     Arena *arena = frame->builder->arena;
@@ -332,7 +352,11 @@ static bool check_inout(CallFrame *frame, const Definition *definition, const As
 
 bool check_call(CallFrame *frame, const AstExpr *call, const char *name, View **results, int *result_count) {
     Arena *arena = frame->builder->arena;
-    Definition *definition = find_definition(arena, frame->definition->file, call->name.text);
+    Definition *definition = find_called(frame, call->name.text);
+    if (!definition) {
+        check_unknown_call(frame, call);
+        return false;
+    }
     if (!check_recursion(frame, definition, call) || !check_inout(frame, definition, call) ||
         !check_growth(frame, call))
         return false;
@@ -347,7 +371,9 @@ bool check_call(CallFrame *frame, const AstExpr *call, const char *name, View **
     callee->definition->state = CHECK_RUNNING;
     check_body(callee);
     callee->definition->state = CHECK_GOOD;
-    if (callee->failed)
+    if (callee->failed && has_def_parameters(definition->ast))
+        note_call(callee);
+    if (callee->failed || !has_results(callee))
         return false;
     *result_count = definition->ast->results.count;
     *results = ARENA_ARRAY(arena, View, *result_count);

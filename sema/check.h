@@ -98,16 +98,17 @@ typedef struct Variable {
 /* One statement defines these variables: if one is used, all are needed. */
 void variables_together(Variable *const *variables, int count);
 
-typedef enum SymbolKind { SYMBOL_SIZE, SYMBOL_SCALAR, SYMBOL_TENSOR } SymbolKind;
+typedef enum SymbolKind { SYMBOL_SIZE, SYMBOL_SCALAR, SYMBOL_TENSOR, SYMBOL_DEF } SymbolKind;
 
 typedef struct Symbol {
     SymbolKind kind;
     const char *name;
     Loc loc;
-    Expr *value;        /* of a SIZE (int64, over the program's sizes; NULL: not bound yet) or a SCALAR */
-    bool parameter;     /* a SIZE that is an integer parameter in brackets */
-    bool used;          /* of a SCALAR */
-    Variable *variable; /* of a TENSOR */
+    Expr *value;            /* of a SIZE (int64, over the program's sizes; NULL: not bound yet) or a SCALAR */
+    bool parameter;         /* a SIZE that is an integer parameter in brackets */
+    bool used;              /* of a SCALAR */
+    Variable *variable;     /* of a TENSOR */
+    Definition *definition; /* of a DEF; NULL: it has no value yet */
 } Symbol;
 
 /* A tensor that a scan block defines, as the statements of the block see it. */
@@ -134,11 +135,12 @@ typedef struct ScanBlock {
 
 typedef LIST(Stage *) Stages;
 
-/* Constants by name: integers for parameters and sizes, arrays for tensors. */
+/* Constants by name: integers for parameters and sizes, defs for parameters, arrays for tensors. */
 typedef struct Bound {
     const char *name;
     int64_t value;
-    const Array *array; /* or NULL */
+    const Array *array;     /* or NULL */
+    Definition *definition; /* or NULL */
     Loc loc;
     bool used;
     bool waits; /* depends on a parameter of the caller that has no value yet */
@@ -209,6 +211,7 @@ typedef struct CallFrame {
     LIST(const char *) call_names; /* the prefixes of nested calls */
     ScanBlock *scan;               /* the block that is being checked, or NULL */
     bool failed;
+    bool noted; /* the last error says that it is of this call */
 } CallFrame;
 
 /* What the caller passes: one for each argument of the def. */
@@ -298,7 +301,8 @@ void frame_fail(CallFrame *frame); /* an error was reported in it, or in a def t
 bool may_warn(const CallFrame *frame);
 /* Whether warnings depend on what the statement computes: not in a call, since its def is checked by itself. */
 bool may_warn_of_values(const Statement *statement);
-void note_calls(const CallFrame *frame);
+void note_calls(CallFrame *frame);
+void note_call(CallFrame *frame); /* the innermost of them, once for each error */
 #define DIAGNOSTICS(frame) ((frame)->builder->checker->diagnostics)
 #define ERROR(frame, id, ...) (frame_fail(frame), diag(DIAGNOSTICS(frame), DIAG_##id, __VA_ARGS__))
 #define WARN(frame, id, ...) (may_warn(frame) ? diag(DIAGNOSTICS(frame), DIAG_##id, __VA_ARGS__) : (void)0)
@@ -543,6 +547,21 @@ void make_constant(CallFrame *frame, const Bound *constant, Tensor *tensor);
 /* Checks the statements and results of a def whose parameters and arguments the frame has. */
 void check_body(CallFrame *frame);
 Variable *new_variable(CallFrame *frame, const char *name, Loc loc);
+/* --- parameters that are defs (def_parameters.c) --- */
+
+bool is_def_parameter(const AstDef *def, const char *name);
+bool has_def_parameters(const AstDef *def);
+/* The def that a name stands for where it is called: that of a parameter, or find_definition's. NULL: none, or
+ * unknown. */
+Definition *find_called(const CallFrame *frame, const char *name);
+/* Whether it is a parameter without a value yet: nothing is known of what it returns. */
+bool is_unknown_def(const CallFrame *frame, const char *name);
+/* The def that a binding names, as the frame sees it. False after an error. */
+bool def_value(CallFrame *frame, const AstBinding *binding, Bound *bound);
+/* Makes the parameter a symbol of the frame. bound: what is given for it, or NULL. False after an error. */
+bool bind_def_parameter(CallFrame *frame, const AstBinding *parameter, Bound *bound);
+void check_unknown_call(CallFrame *frame, const AstExpr *call);
+
 /* A constant integer in brackets, an export or a default. False after an error. */
 bool constant_value(CallFrame *frame, const AstExpr *ast, int64_t *value);
 /* A condition on the sizes and parameters of the frame; NULL after an error. */

@@ -130,6 +130,11 @@ bool bind_parameters(CallFrame *frame, Bounds *bounds, bool defines) {
     bool good = true;
     for (int i = 0; i < def->parameters.count; i++) {
         const AstBinding *parameter = &def->parameters.items[i];
+        if (parameter->is_def) {
+            good &= name_is_free(frame, parameter->name.text, parameter->name.loc) &&
+                    bind_def_parameter(frame, parameter, find_bound(bounds, parameter->name.text));
+            continue;
+        }
         Expr *value = name_is_free(frame, parameter->name.text, parameter->name.loc)
                           ? parameter_value(frame, parameter, bounds, defines)
                           : NULL;
@@ -448,7 +453,7 @@ static bool has_value(const Checker *checker, const AstBinding *parameter, bool 
     bool defined = false;
     for (int i = 0; i < checker->options->define_count; i++)
         defined |= strcmp(checker->options->defines[i].name, parameter->name.text) == 0;
-    return parameter->value || (defines && defined);
+    return parameter->value || (defines && defined && !parameter->is_def);
 }
 
 /* A def with a parameter that has no value yet is checked for names and types only. */

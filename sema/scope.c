@@ -14,8 +14,10 @@
 /* --- reporting --- */
 
 void frame_fail(CallFrame *frame) {
-    for (; frame; frame = frame->caller)
+    for (; frame; frame = frame->caller) {
         frame->failed = true;
+        frame->noted = false;
+    }
 }
 
 /* No warnings inside the compiler's own library: users cannot change it. */
@@ -27,10 +29,16 @@ bool may_warn_of_values(const Statement *s) {
     return may_warn(s->frame) && !s->frame->caller && !s->builder->names_only;
 }
 
-/* Notes the calls that lead to an error which shows only in a call of the def. */
-void note_calls(const CallFrame *frame) {
-    for (; frame && frame->caller; frame = frame->caller)
+void note_call(CallFrame *frame) {
+    if (!frame->noted)
         NOTE(frame, frame->call, "in this call of '%s'", frame->definition->ast->name.text);
+    frame->noted = true;
+}
+
+/* Notes the calls that lead to an error which shows only in a call of the def. */
+void note_calls(CallFrame *frame) {
+    for (; frame && frame->caller; frame = frame->caller)
+        note_call(frame);
 }
 
 /* --- symbols --- */

@@ -73,8 +73,8 @@ static bool tap_place(const Form *from, const Window *w, const int at[3], int ta
 static Form result_form(const Form *from, const Window *w, int c) {
     Form to = {from->n, c, {0}, from->last};
     for (int d = 0; d < 3; d++)
-        to.size[d] = (from->size[d] + w->before[d] + w->after[d] - w->dilation[d] * (w->kernel[d] - 1) - 1) /
-                         w->stride[d] + 1;
+        to.size[d] =
+            (from->size[d] + w->before[d] + w->after[d] - w->dilation[d] * (w->kernel[d] - 1) - 1) / w->stride[d] + 1;
     return to;
 }
 
@@ -128,7 +128,7 @@ static int plain_pool(const Form *from, const Window *w, char kind) {
         for (int tap = 0; tap < all; tap++)
             if (tap_place(from, w, at, tap, where, taps)) {
                 double value = A[place(from, n, c, where)];
-                sum += kind == 'd' ? value * B[tap * from->c + c] : value;
+                sum += kind == 'd' ? value * B[from->last ? tap * from->c + c : c * all + tap] : value;
                 top = fmax(top, value);
             }
         wanted[place(&to, n, c, at)] = (float)(kind == 'm' ? top : kind == 'a' ? sum / all : sum);
@@ -158,6 +158,21 @@ static void test_convolutions(int n, int c, int h, int w, int m) {
     compare("conv2d_each_nhwc", i_conv2d_each_nhwc(SIZES_LAST(last), 3, 2, m, A, B, got), count);
     count = plain_conv(&volume, &deep, m);
     compare("conv3d_each", i_conv3d_each(VOLUME_FIRST(volume), m, 2, 1, 3, A, B, got), count);
+    Window two = {{1, 3, 3}, {1, 2, 2}, {0, 1, 1}, {0, 1, 1}, {1, 1, 1}};
+    Window one = {{1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, {1, 1, 1}};
+    Form deep_rows = result_form(&first, &two, m);
+    count = plain_conv(&first, &two, m);
+    for (int i = 0; i < count; i++)
+        wanted[i] = fmaxf(wanted[i] + C[i / (deep_rows.size[1] * deep_rows.size[2]) % m], 0);
+    compare("conv2d_bias of relu", i_conv2d_bias(SIZES_FIRST(first), m, 3, 3, A, B, C, got), count);
+    count = plain_conv(&last, &one, m);
+    for (int i = 0; i < count; i++)
+        wanted[i] = (float)((wanted[i] + C[i % m]) / (1 + exp(-wanted[i] - C[i % m])));
+    compare("conv2d_bias_nhwc of silu", i_conv2d_bias_nhwc(SIZES_LAST(last), 3, 3, m, A, B, C, got), count);
+    count = plain_pool(&first, &one, 'd');
+    for (int i = 0; i < count; i++)
+        wanted[i] += C[i / (h * w) % c];
+    compare("depthwise_conv2d_bias", i_depthwise_bias(SIZES_FIRST(first), 3, 3, A, B, C, got), count);
     count = plain_pool(&last, &channel, 'd');
     compare("depthwise_conv2d_nhwc", i_depthwise_nhwc(SIZES_LAST(last), 3, 3, A, B, got), count);
     count = plain_conv(&first, &same, m);
@@ -212,7 +227,8 @@ static void test_pools(int n, int c, int h, int w) {
 /* G groups of channels, with the moments of the image. */
 static int plain_norm(const Form *f, int groups) {
     int n, c, at[3], count = form_count(f), size = count / f->n / groups, of = f->c / groups;
-    double *mean = calloc((size_t)(f->n * groups), sizeof *mean), *square = calloc((size_t)(f->n * groups), sizeof *square);
+    double *mean = calloc((size_t)(f->n * groups), sizeof *mean);
+    double *square = calloc((size_t)(f->n * groups), sizeof *square);
     for (int i = 0; i < count; i++) {
         position(f, i, &n, &c, at);
         mean[n * groups + c / of] += (double)A[place(f, n, c, at)] / size;
@@ -277,10 +293,6 @@ static void test_elements(int n, int c, int h, int w) {
     compare("sigmoid_volumes", i_sigmoid_volumes(n, c, 2, h, w, A, got), volume);
     EACH(volume, A[i] / (1 + exp(-A[i])));
     compare("silu_volumes", i_silu_volumes(n, c, 2, h, w, A, got), volume);
-    EACH(count, tanh(A[i]));
-    compare("tanh_image", i_tanh(n, c, h, w, A, got), count);
-    EACH(count, 0.5 * A[i] * (1 + erf(A[i] / sqrt(2))));
-    compare("gelu", i_gelu(n, c, h, w, A, got), count);
 }
 
 /* --- larger images, forms --- */

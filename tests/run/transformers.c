@@ -35,6 +35,10 @@ static void test_gates(int n, int d) {
     compare("swiglu_rows", t_swiglu(n, d, A, B, got), n * d);
     EACH(n * d, 0.5 * A[i] * (1 + erf(A[i] / sqrt(2))) * B[i]);
     compare("geglu_rows", t_geglu(n, d, A, B, got), n * d);
+    EACH(n * d, B[i] / (1 + exp(-A[i])));
+    compare("gated_rows", t_glu(n, d, A, B, got), n * d);
+    EACH(n * d, tanh(A[i]) * B[i]);
+    compare("gated_rows of another activation", t_tanh_glu(n, d, A, B, got), n * d);
     EACH(3 * n * d, A[i]);
     compare("split_heads", t_split(n, 1, 3 * d, A, got), 3 * n * d);
     compare("merge_heads", t_merge(n, 3, 1, d, A, got), 3 * n * d);
@@ -73,8 +77,8 @@ static int plain_attention(const Heads *h, bool causal) {
 
 static void test_attention(void) {
     static const Heads rows[] = {
-        {1, 1, 1, 1, 1, 1, 1},  {1, 1, 37, 4, 4, 16, 16}, {1, 1, 37, 4, 1, 16, 16}, {2, 5, 7, 6, 2, 8, 3},
-        {1, 17, 17, 2, 2, 5, 7}, {3, 13, 20, 6, 3, 32, 16},
+        {1, 1, 1, 1, 1, 1, 1}, {1, 1, 37, 4, 4, 16, 16}, {1, 1, 37, 4, 1, 16, 16},
+        {2, 5, 7, 6, 2, 8, 3}, {1, 17, 17, 2, 2, 5, 7},  {3, 13, 20, 6, 3, 32, 16},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         const Heads *h = &rows[r];
