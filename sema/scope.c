@@ -226,23 +226,27 @@ static bool name_fits(const char *own, const char *name, bool extended) {
     return extended ? length > 2 && strncmp(own, name, length) == 0 && own[length] == '_' : strcmp(own, name) == 0;
 }
 
+/* The def of the file, or with `imports` of what it imports, whose name fits; NULL if there is none. */
+static const char *library_def(const CallFrame *frame, const char *file, bool imports, const char *name,
+                               bool extended) {
+    const AstFile *tree = library_tree(frame, file);
+    const char *found = NULL;
+    for (int d = 0; tree && d < tree->defs.count && !found; d++)
+        if (name_fits(tree->defs.items[d]->name.text, name, extended))
+            found = tree->defs.items[d]->name.text;
+    for (int i = 0; tree && imports && i < tree->imports.count && !found; i++)
+        found = library_def(frame, tree->imports.items[i].path, false, name, extended);
+    return found;
+}
+
 /* Says which import has a def of this name, if one has. */
 static bool hint_library(CallFrame *frame, const char *name, bool extended) {
-    const char *const *others = frame->builder->checker->options->algorithms;
-    for (const char *file = "nn"; file; file = others ? *others++ : NULL) {
-        const AstFile *tree = library_tree(frame, file);
-        for (int d = 0; tree && d < tree->defs.count; d++) {
-            const char *own = tree->defs.items[d]->name.text;
-            if (!name_fits(own, name, extended))
-                continue;
-            if (extended)
-                HINT(frame, "import \"%s\" has an operator '%s'", file, own);
-            else
-                HINT(frame, "import \"%s\" has an operator of this name", file);
-            return true;
-        }
-    }
-    return false;
+    const char *own = library_def(frame, "nn", true, name, extended);
+    if (own && extended)
+        HINT(frame, "import \"nn\" has an operator '%s'", own);
+    else if (own)
+        HINT(frame, "import \"nn\" has an operator of this name");
+    return own != NULL;
 }
 
 static bool hint_foreign(CallFrame *frame, const char *name) {
