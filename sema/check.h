@@ -540,6 +540,10 @@ Program *build_program(Checker *checker, Definition *definition, Bounds *bounds,
 bool bind_parameters(CallFrame *frame, Bounds *bounds, bool defines);
 /* The contents of a tensor argument from a file; NULL after an error. */
 const Array *constant_array(CallFrame *frame, const AstBinding *binding);
+/* Whether the binding names a folder, and adds the contents of the files in it to the bounds: those of the arguments
+ * that are bound neither by the list nor so far. */
+bool is_folder(const AstBinding *binding);
+void bind_folder(CallFrame *frame, const AstBindings *list, const AstBinding *folder, Bounds *bounds);
 /* Adds the sizes that the shapes of bound arrays give to the bounds. False after an error. */
 bool bind_shapes(CallFrame *frame, Bounds *bounds);
 /* Makes the tensor of an argument, whose dims are set, a constant. */

@@ -1,4 +1,4 @@
-/* def_parameters.c - parameters in brackets that stand for defs: def block[def act](...), called as block[act=relu](...).
+/* def_parameters.c - parameters that stand for defs: def block[def act](...), called as block[act=relu](...).
  *
  * A name that is given for such a parameter has the meaning that it has where it is given, so that a def of the library
  * calls what its user passes. Inside the def the parameter is called like any def. As long as it has no value, nothing

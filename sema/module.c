@@ -294,6 +294,10 @@ static bool read_bindings(Checker *checker, Definition *definition, const AstBin
     for (int i = 0; i < list->count; i++) {
         const AstBinding *binding = &list->items[i];
         Bound bound = {.name = binding->name.text, .loc = binding->name.loc};
+        if (is_folder(binding)) {
+            bind_folder(&frame, list, binding, bounds);
+            continue;
+        }
         if (binding->text ? !(bound.array = constant_array(&frame, binding)) : !binding_value(&frame, binding, &bound))
             continue;
         for (int j = 0; j < bounds->count; j++)
