@@ -204,6 +204,7 @@ typedef struct CallFrame {
     Definition *definition;
     Loc call;           /* of the call in the caller, or of the export */
     const char *prefix; /* of its tensors' names: "" or "t." */
+    const View *begins; /* of a call: what its inout results begin with, by result; NULL: it has none */
     LIST(Symbol *) symbols;
     Symbol **by_name; /* the same by the hash of their names, open addressing; NULL: free */
     int by_name_size; /* a power of 2 */
@@ -462,9 +463,11 @@ bool declared_view(CallFrame *frame, const AstResult *result, View *view);
 Tensor *new_tensor(Builder *builder, ElementType type, int rank, Loc loc);
 
 bool is_call(const CallFrame *frame, const AstExpr *ast);
-/* Checks a call, adds its stages and gives one view for each result. name: what the results are named after; NULL: the
- * def. False after errors. */
-bool check_call(CallFrame *frame, const AstExpr *call, const char *name, View **results, int *result_count);
+/* Checks a call, adds its stages and gives one view for each result. targets: what the results are assigned to, with
+ * which inout results begin; NULL: nothing. name: what the results are named after; NULL: the def. False after
+ * errors. */
+bool check_call(CallFrame *frame, const AstExpr *call, const AstTargets *targets, const char *name, View **results,
+                int *result_count);
 void check_call_statement(CallFrame *frame, const AstStatement *ast);
 
 bool pass_arguments(CallFrame *callee, const AstExpr *call, Actual *actuals);

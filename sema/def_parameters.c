@@ -83,7 +83,7 @@ static void use_argument(CallFrame *frame, const AstExpr *ast) {
     } else if (is_call(frame, ast)) {
         View *results;
         int count;
-        check_call(frame, ast, NULL, &results, &count);
+        check_call(frame, ast, NULL, NULL, &results, &count);
     } else if (symbol) {
         symbol->used = true;
     } else if (ast->kind == AST_NAME) {

@@ -547,7 +547,7 @@ static Typed call_value(Statement *s, const AstExpr *ast, ReadSite **site) {
         ERROR(s->frame, scan_call, ast->loc, ast->name.text);
         return fail(s);
     }
-    if (!check_call(s->frame, ast, NULL, &results, &count))
+    if (!check_call(s->frame, ast, NULL, NULL, &results, &count))
         return fail(s);
     if (count != 1 || results[0].rank != 0) {
         ERROR(s->frame, call_not_value, ast->loc, ast->name.text);

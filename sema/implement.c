@@ -386,7 +386,8 @@ CallFrame *enter_chosen(CallFrame *callee, const AstExpr *call, Actual *actuals,
                          .caller = callee->caller,
                          .definition = place->definition,
                          .call = callee->call,
-                         .prefix = callee->prefix};
+                         .prefix = callee->prefix,
+                         .begins = callee->begins};
     place->used = true;
     return bind_parameters(frame, &place->parameters, false) && pass_arguments(frame, call, actuals) ? frame : NULL;
 }

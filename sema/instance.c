@@ -336,6 +336,22 @@ static void begin_inout(CallFrame *frame, Variable *variable) {
     list_push(frame->builder->arena, &variable->parts, ((Part){initial, 0, "initial"}));
 }
 
+/* In a call it begins with what the caller gives, whose sizes must be those of the header. */
+static void continue_inout(CallFrame *frame, Variable *variable, const View *begins) {
+    View view;
+    bool good = declared_view(frame, variable->result, &view);
+    for (int d = 0; good && d < view.rank; d++) {
+        const char *what = arena_printf(frame->builder->arena, "dimension %d of '%s'", d, variable->name);
+        good = require_equal(frame->caller, begins->dims[d], view.dims[d], frame->call, what);
+        if (!good)
+            NOTE(frame, variable->result->dims.items[d]->loc, "in the header of '%s'",
+                 frame->definition->ast->name.text);
+    }
+    variable->poisoned = !good;
+    view.tensor = good ? begins->tensor : NULL;
+    variable->view = view;
+}
+
 static void add_results(CallFrame *frame) {
     const AstDef *def = frame->definition->ast;
     for (int i = 0; i < def->results.count; i++) {
@@ -344,7 +360,9 @@ static void add_results(CallFrame *frame) {
             continue;
         Variable *variable = new_variable(frame, result->name.text, result->name.loc);
         variable->result = result;
-        if (result->inout)
+        if (result->inout && frame->begins)
+            continue_inout(frame, variable, &frame->begins[i]);
+        else if (result->inout)
             begin_inout(frame, variable);
     }
 }

@@ -75,6 +75,27 @@ static int plain_attention(const Heads *h, bool causal) {
     return count;
 }
 
+/* The last key and value of each batch are those of the step: the row that they replace holds others. */
+static int one_step(const Heads *h) {
+    static float keys[LARGEST], values[LARGEST], key[LARGEST], value[LARGEST];
+    int key_row = h->groups * h->width, value_row = h->groups * h->out, last = h->keys - 1;
+    for (int i = 0; i < LARGEST; i++) {
+        keys[i] = B[i];
+        values[i] = C[i];
+    }
+    for (int b = 0; b < h->batch; b++) {
+        for (int i = 0; i < key_row; i++) {
+            key[b * key_row + i] = B[(b * h->keys + last) * key_row + i];
+            keys[(b * h->keys + last) * key_row + i] = 1e30f;
+        }
+        for (int i = 0; i < value_row; i++) {
+            value[b * value_row + i] = C[(b * h->keys + last) * value_row + i];
+            values[(b * h->keys + last) * value_row + i] = 1e30f;
+        }
+    }
+    return t_step(h->batch, h->heads, h->width, h->groups, h->out, h->keys, A, key, value, last, got, keys, values);
+}
+
 static void test_attention(void) {
     static const Heads rows[] = {
         {1, 1, 1, 1, 1, 1, 1}, {1, 1, 37, 4, 4, 16, 16}, {1, 1, 37, 4, 1, 16, 16},
@@ -85,6 +106,8 @@ static void test_attention(void) {
         int count = plain_attention(h, false);
         int status = t_attention(h->batch, h->queries, h->heads, h->width, h->keys, h->groups, h->out, A, B, C, got);
         compare("multi_head_attention", status, count);
+        if (h->queries == 1)
+            compare("attention_step", one_step(h), count);
         count = plain_attention(h, true);
         status = t_causal(h->batch, h->queries, h->heads, h->width, h->keys, h->groups, h->out, A, B, C, got);
         compare("causal_multi_head_attention", status, count);
