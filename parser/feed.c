@@ -60,7 +60,8 @@ static bool is_update(Parser *parser, int position) {
 /* Whether a statement begins here: targets and an assignment, a scan, or in a schedule a primitive. At most
  * MOST_TARGETS targets are skipped. */
 static bool is_statement_start(Parser *parser, int position) {
-    if (token_at(parser, position)->kind == SCAN && token_is_name(token_at(parser, position + 1)->kind))
+    int kind = token_at(parser, position)->kind;
+    if ((kind == SCAN || kind == FOR) && token_is_name(token_at(parser, position + 1)->kind))
         return true;
     int after = after_target(parser, position);
     if (parser->in_schedule && after > position + 1)

@@ -99,6 +99,10 @@ static bool actual_tensor(CallFrame *frame, const AstExpr *ast, const char *name
     Symbol *symbol = ast->kind == AST_NAME || ast->kind == AST_APPLY ? frame_symbol(frame, ast->name.text) : NULL;
     if (symbol && symbol->kind == SYMBOL_TENSOR && (ast->kind == AST_NAME || ast->args.count == 0))
         return actual_of_variable(frame, ast, symbol->variable, actual);
+    if (is_part(frame, ast)) {
+        Variable *part = part_variable(frame, ast);
+        return part && actual_of_variable(frame, ast, part, actual);
+    }
     if (is_call(frame, ast))
         return actual_of_call(frame, ast, name, actual);
     if (ast->kind == AST_NAME && !symbol) {

@@ -106,6 +106,7 @@ typedef struct Symbol {
     Loc loc;
     Expr *value;            /* of a SIZE (int64, over the program's sizes; NULL: not bound yet) or a SCALAR */
     bool parameter;         /* a SIZE that is an integer parameter in brackets */
+    bool ended;             /* a SIZE that was the index of a loop: the name is free again */
     bool used;              /* of a SCALAR */
     Variable *variable;     /* of a TENSOR */
     Definition *definition; /* of a DEF; NULL: it has no value yet */
@@ -195,6 +196,7 @@ typedef struct Builder {
     LIST(TensorRange) ranges;    /* of integer temporaries: what is known beyond their types (lost.c) */
     LIST(RoundedTensor) rounded; /* those that no statement made floats yet (lost.c) */
     int calls;                   /* how many were instantiated so far */
+    int repeated;                /* how many statements of loops (repeat.c) */
     bool names_only;             /* integer parameters have made-up values: no errors about ranges and bounds */
 } Builder;
 
@@ -554,6 +556,14 @@ void make_constant(CallFrame *frame, const Bound *constant, Tensor *tensor);
 /* Checks the statements and results of a def whose parameters and arguments the frame has. */
 void check_body(CallFrame *frame);
 Variable *new_variable(CallFrame *frame, const char *name, Loc loc);
+/* --- loops and parts of tensors (repeat.c) --- */
+
+void check_for(CallFrame *frame, const AstStatement *ast);
+/* Whether it is a tensor with fewer indices than it has dimensions. */
+bool is_part(const CallFrame *frame, const AstExpr *ast);
+/* The part of the tensor, defined where it is taken; NULL after an error. */
+Variable *part_variable(CallFrame *frame, const AstExpr *ast);
+
 /* --- parameters that are defs (def_parameters.c) --- */
 
 bool is_def_parameter(const AstDef *def, const char *name);

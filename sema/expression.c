@@ -475,7 +475,7 @@ static Typed read_in_scan(Statement *s, const AstExpr *ast, Carried *carried, Re
     if (variable->view.tensor)
         return read_view(s, ast, variable->name, &variable->view, site);
     ERROR(s->frame, scan_later_statement, ast->loc, variable->name);
-    HINT(s->frame, "the step before is %s-1", s->frame->scan->ast->scan_index.text);
+    HINT(s->frame, "the step before is %s-1", s->frame->scan->ast->index.text);
     return fail(s);
 }
 

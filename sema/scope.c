@@ -52,13 +52,14 @@ static Symbol **symbol_slot(const CallFrame *frame, const char *name) {
 }
 
 Symbol *frame_symbol(const CallFrame *frame, const char *name) {
-    return frame->by_name_size ? *symbol_slot(frame, name) : NULL;
+    Symbol *symbol = frame->by_name_size ? *symbol_slot(frame, name) : NULL;
+    return symbol && !symbol->ended ? symbol : NULL;
 }
 
 /* A name that is there stays what it was first. */
 static void enter_name(CallFrame *frame, Symbol *symbol) {
     Symbol **slot = symbol_slot(frame, symbol->name);
-    *slot = *slot ? *slot : symbol;
+    *slot = *slot && !(*slot)->ended ? *slot : symbol;
 }
 
 /* At most half of the slots are used. */
@@ -199,7 +200,7 @@ void nearest_offer(Nearest *nearest, const char *candidate) {
 
 static void offer_symbols(Nearest *nearest, const CallFrame *frame, bool tensors_only) {
     for (int i = 0; i < frame->symbols.count; i++)
-        if (!tensors_only || frame->symbols.items[i]->kind == SYMBOL_TENSOR)
+        if (!frame->symbols.items[i]->ended && (!tensors_only || frame->symbols.items[i]->kind == SYMBOL_TENSOR))
             nearest_offer(nearest, frame->symbols.items[i]->name);
 }
 
