@@ -214,25 +214,50 @@ static bool has_terms(const Sum *sum, const Sum *part) {
     return part->count > 0;
 }
 
-/* Joins the modulo that is term i with its quotient, where the sum has that too. */
-static bool recombine_term(Sum *sum, int i) {
-    Expr *modulo = sum->terms[i].atom;
+/* Joins the modulo that is term i, dividend % divisor, with its quotient over / by, where the sum has that too. */
+static bool recombine_quotient(Sum *sum, int i, const Sum *dividend, const Sum *divisor, const Sum *over,
+                               const Sum *by) {
     int64_t coefficient = sum->terms[i].coefficient;
-    Sum dividend, divisor, quotient, product;
-    sum_init(&dividend, sum->arena);
-    sum_init(&divisor, sum->arena);
+    Sum quotient, product;
     sum_init(&quotient, sum->arena);
     sum_init(&product, sum->arena);
-    sum_add_expr(&dividend, 1, modulo->args[0], false);
-    sum_add_expr(&divisor, 1, modulo->args[1], false);
-    sum_add_quotient(&quotient, 1, &dividend, &divisor);
-    sum_add_product(&product, coefficient, &quotient, &divisor);
+    sum_add_quotient(&quotient, 1, over, by);
+    sum_add_product(&product, coefficient, &quotient, divisor);
     if (product.overflow || !has_terms(sum, &product))
         return false;
-    sum_add_atom(sum, -coefficient, modulo);
+    sum_add_atom(sum, -coefficient, sum->terms[i].atom);
     sum_add(sum, -1, &product);
-    sum_add(sum, coefficient, &dividend);
+    sum_add(sum, coefficient, dividend);
     return true;
+}
+
+/* (y / a + r) / c as (y + a*r) / (a*c), the form that it has where y was divided at once. */
+static bool unnest(const Sum *dividend, const Sum *divisor, Sum *over, Sum *by) {
+    sum_init(over, dividend->arena);
+    sum_init(by, dividend->arena);
+    for (int i = 0; i < dividend->count && divisor->count == 0; i++) {
+        Expr *atom = dividend->terms[i].atom;
+        int64_t a;
+        if (dividend->terms[i].coefficient != 1 || !is_op(atom, OP_DIV) || !expr_is_int(atom->args[1], &a) || a <= 0)
+            continue;
+        sum_add(over, a, dividend);
+        sum_add_atom(over, -a, atom);
+        sum_add_expr(over, 1, atom->args[0], false);
+        sum_add(by, a, divisor);
+        return !over->overflow && !by->overflow;
+    }
+    return false;
+}
+
+static bool recombine_term(Sum *sum, int i) {
+    const Expr *modulo = sum->terms[i].atom;
+    Sum dividend, divisor, over, by;
+    sum_init(&dividend, sum->arena);
+    sum_init(&divisor, sum->arena);
+    sum_add_expr(&dividend, 1, modulo->args[0], false);
+    sum_add_expr(&divisor, 1, modulo->args[1], false);
+    return recombine_quotient(sum, i, &dividend, &divisor, &dividend, &divisor) ||
+           (unnest(&dividend, &divisor, &over, &by) && recombine_quotient(sum, i, &dividend, &divisor, &over, &by));
 }
 
 void sum_recombine(Sum *sum) {

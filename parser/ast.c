@@ -195,9 +195,9 @@ AstStatement *ast_assign(Parser *parser, AstTargets targets, Combine combine, bo
     return statement;
 }
 
-AstStatement *ast_scan(Parser *parser, AstName index, AstStatements body, Loc loc) {
+AstStatement *ast_block(Parser *parser, AstStatementKind kind, AstName index, AstStatements body, Loc loc) {
     AstStatement *statement = ARENA_NEW(parser->arena, AstStatement);
-    *statement = (AstStatement){.kind = STATEMENT_SCAN, .depth = 1, .scan_index = index, .body = body, .loc = loc};
+    *statement = (AstStatement){.kind = kind, .depth = 1, .index = index, .body = body, .loc = loc};
     for (int i = 0; i < body.count; i++)
         if (body.items[i]->depth >= statement->depth)
             statement->depth = body.items[i]->depth + 1;

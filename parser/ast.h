@@ -40,6 +40,7 @@ typedef struct AstBinding {
     AstName name;
     AstExpr *value;   /* NULL if text is set, or if a def's parameter has no default */
     const char *text; /* "w.npy", or NULL */
+    bool is_def;      /* a def's parameter that stands for a def: [def act=relu] */
 } AstBinding;
 typedef LIST(AstBinding) AstBindings;
 typedef LIST(AstBindings) AstBindingLists;
@@ -81,7 +82,8 @@ typedef LIST(AstTarget) AstTargets;
 
 typedef enum AstStatementKind {
     STATEMENT_ASSIGN, /* targets op value where ...; several targets: a call with several results, or a combiner */
-    STATEMENT_SCAN    /* scan t { body } */
+    STATEMENT_SCAN,   /* scan t { body } */
+    STATEMENT_FOR     /* for l in begin:end { body } */
 } AstStatementKind;
 
 typedef struct AstStatement AstStatement;
@@ -89,7 +91,7 @@ typedef LIST(AstStatement *) AstStatements;
 
 struct AstStatement {
     AstStatementKind kind;
-    int depth; /* how deep scan blocks are nested in it: 1 for an assignment */
+    int depth; /* how deep blocks are nested in it: 1 for an assignment */
     Loc loc;
     AstTargets targets;
     Combine combine;     /* NONE for "=" */
@@ -98,8 +100,9 @@ struct AstStatement {
     AstExprs values;     /* one value, or one for each component of a combiner */
     AstExpr *annotation; /* of "value <=> g(...)" the AST_APPLY, which means nothing; else NULL */
     AstWheres wheres;
-    AstName scan_index;
-    AstStatements body; /* of STATEMENT_SCAN */
+    AstName index;        /* of a block */
+    AstExpr *begin, *end; /* of STATEMENT_FOR */
+    AstStatements body;   /* of a block */
 };
 
 typedef struct AstParameter {
@@ -125,7 +128,7 @@ typedef LIST(AstResult) AstResults;
 
 typedef struct AstDef {
     AstName name;
-    AstBindings parameters; /* [S=1, P=0] */
+    AstBindings parameters; /* [S=1, P=0, def act=relu] */
     AstParameters arguments;
     AstResults results;
     AstStatements statements;

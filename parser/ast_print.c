@@ -40,7 +40,7 @@ static void print_bindings(Text *text, const AstBindings *list, const char *open
         text_add(text, "%s", open);
     for (int i = 0; i < list->count; i++) {
         const AstBinding *binding = &list->items[i];
-        text_add(text, "%s%s", i ? ", " : "", binding->name.text);
+        text_add(text, "%s%s%s", i ? ", " : "", binding->is_def ? "def " : "", binding->name.text);
         if (binding->value || binding->text)
             text_add(text, "=");
         if (binding->value)
@@ -164,6 +164,18 @@ static void print_assign(Text *text, const AstStatement *statement) {
     text_add(text, "\n");
 }
 
+static void print_head(Text *text, const AstStatement *block) {
+    if (block->kind == STATEMENT_SCAN) {
+        text_add(text, "scan %s {\n", block->index.text);
+        return;
+    }
+    text_add(text, "for %s in ", block->index.text);
+    print_expr(text, block->begin, PRECEDENCE_ANY);
+    text_add(text, ":");
+    print_expr(text, block->end, PRECEDENCE_ANY);
+    text_add(text, " {\n");
+}
+
 static void print_statements(Text *text, const AstStatements *list, int indent) {
     for (int i = 0; i < list->count; i++) {
         const AstStatement *statement = list->items[i];
@@ -172,7 +184,7 @@ static void print_statements(Text *text, const AstStatements *list, int indent) 
             print_assign(text, statement);
             continue;
         }
-        text_add(text, "scan %s {\n", statement->scan_index.text);
+        print_head(text, statement);
         print_statements(text, &statement->body, indent + 4);
         text_add(text, "%*s}\n", indent, "");
     }

@@ -27,9 +27,9 @@ bool begins_assignment(int kind) {
 
 bool is_item_start(const Parser *parser, int position) {
     const Token *token = token_at(parser, position);
-    int next = token_at(parser, position + 1)->kind;
-    if (token->kind == DEF)
-        return true;
+    int next = token_at(parser, position + 1)->kind, before = token_at(parser, position - 1)->kind;
+    if (token->kind == DEF) /* but not a parameter */
+        return token->first_on_line || (before != '[' && before != '(' && before != ',');
     if (!token->first_on_line)
         return false;
     if (token->kind == IMPORT)
@@ -60,7 +60,8 @@ static bool is_update(Parser *parser, int position) {
 /* Whether a statement begins here: targets and an assignment, a scan, or in a schedule a primitive. At most
  * MOST_TARGETS targets are skipped. */
 static bool is_statement_start(Parser *parser, int position) {
-    if (token_at(parser, position)->kind == SCAN && token_is_name(token_at(parser, position + 1)->kind))
+    int kind = token_at(parser, position)->kind;
+    if ((kind == SCAN || kind == FOR) && token_is_name(token_at(parser, position + 1)->kind))
         return true;
     int after = after_target(parser, position);
     if (parser->in_schedule && after > position + 1)

@@ -71,7 +71,7 @@ static void grammar_error(const Loc *loc, Parser *parser, const char *message);
 %token START_FILE START_SCHEDULE RESYNC INVALID
 %token DEF WHERE IN EXISTS ELSE
 %token <name> IDENT EXPORT IMPORT SCHEDULE RULE APPLIES COMBINER INSTR IMPLEMENTS CONST TUNE AS ON NEEDS ERROR_BOUND
-%token <name> SCAN INOUT IDENTITY
+%token <name> SCAN FOR INOUT IDENTITY
 %token <name> COMBINER_NAME COMBINER_UPDATE INTEGER REAL DOT_DIGITS STRING
 %token <type> TYPE
 %token ARROW EQUIVALENT
@@ -133,7 +133,7 @@ item: def
 /* --- names --- */
 
 name: IDENT | EXPORT | IMPORT | SCHEDULE | COMBINER | INSTR | IMPLEMENTS | CONST | TUNE | AS | ON | NEEDS | ERROR_BOUND
-    | SCAN | INOUT | IDENTITY | RULE | APPLIES
+    | SCAN | FOR | INOUT | IDENTITY | RULE | APPLIES
     ;
 
 names: name                     { $$ = (AstNames){0}; PUSH($$, $1); }
@@ -187,6 +187,8 @@ parameter_list: parameter       { $$ = (AstBindings){0}; PUSH($$, $1); }
 
 parameter: name                 { $$ = (AstBinding){.name = $1}; }
     | name '=' expr             { $$ = (AstBinding){.name = $1, .value = $3}; }
+    | DEF name                  { $$ = (AstBinding){.name = $2, .is_def = true}; }
+    | DEF name '=' name         { $$ = (AstBinding){.name = $2, .is_def = true, .value = ast_name(parser, $4)}; }
     ;
 
 arguments: %empty               { $$ = (AstParameters){0}; }
@@ -236,7 +238,12 @@ statements: %empty              { $$ = (AstStatements){0}; }
     ;
 
 statement: annotated wheres     { $$ = $1; $$->wheres = $2; $$->loc = @$; parser->too_deep = false; }
-    | SCAN name '{' statements '}' { $$ = ast_scan(parser, $2, $4, @$); }
+    | SCAN name '{' statements '}' { $$ = ast_block(parser, STATEMENT_SCAN, $2, $4, @$); }
+    | FOR name IN expr ':' expr '{' statements '}' {
+        $$ = ast_block(parser, STATEMENT_FOR, $2, $8, @$);
+        $$->begin = $4;
+        $$->end = $6;
+    }
     ;
 
 annotated: assign

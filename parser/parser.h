@@ -108,7 +108,7 @@ AstExpr *ast_else(Parser *parser, AstExpr *read, AstExpr *otherwise);
 AstExprs ast_select_tuple(Parser *parser, AstExpr *condition, AstExprs a, AstExprs b, Loc loc);
 AstTarget ast_target(AstName name, const AstExprs *indices, Loc loc);
 AstStatement *ast_assign(Parser *parser, AstTargets targets, Combine combine, bool initialise, AstExprs values);
-AstStatement *ast_scan(Parser *parser, AstName index, AstStatements body, Loc loc);
+AstStatement *ast_block(Parser *parser, AstStatementKind kind, AstName index, AstStatements body, Loc loc);
 void ast_add_def(Parser *parser, AstDef *def, Loc loc);
 void ast_add_combiner(Parser *parser, AstCombiner combiner);
 AstParameter ast_untyped_argument(Parser *parser, AstName name);

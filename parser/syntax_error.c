@@ -201,12 +201,38 @@ static int statement_word(const SyntaxError *error) {
     return start >= 0 && begins_statement(parser, start) ? start : -1;
 }
 
+/* The 'for' before the error whose block has not begun, or -1. The error is not behind the indices of a tensor that is
+ * called so. */
+static int unfinished_for(const SyntaxError *error) {
+    Parser *parser = error->parser;
+    int at = error->position - 1, kind = 0;
+    for (; at >= 0 && kind != '{' && kind != '}'; at--) {
+        kind = token_at(parser, at)->kind;
+        int next = token_at(parser, at + 1)->kind;
+        bool inside = next == '(' && open_bracket(parser, error->position) == at + 1;
+        if (kind == FOR && (token_is_name(next) || next == TYPE || inside))
+            return at;
+    }
+    return -1;
+}
+
+static bool slip_for(const SyntaxError *error) {
+    Parser *parser = error->parser;
+    bool in_body = parser->depth > 0 && !parser->in_schedule && error->found->kind;
+    int at = in_body ? unfinished_for(error) : -1;
+    if (at < 0)
+        return false;
+    diag(parser->diagnostics, DIAG_malformed_for, token_at(parser, at)->loc);
+    diag_hint(parser->diagnostics, "an index takes every value of its range by itself, or of where i in 0:N; "
+                                   "loops repeat whole statements");
+    return true;
+}
+
 /* Words that begin statements in other languages. */
 static bool slip_foreign_word(const SyntaxError *error) {
     static const struct {
         const char *word, *hint;
     } table[] = {
-        {"for", "there are no loops: an index takes every value of its range"},
         {"while", "there are no loops: an index takes every value of its range"},
         {"if", "a choice is an expression: condition ? a : b"},
         {"return", "results are named after '->' and assigned in the body"},
@@ -236,13 +262,14 @@ static bool slip_foreign_word(const SyntaxError *error) {
 static bool slip_brackets(const SyntaxError *error) {
     Parser *parser = error->parser;
     int open = error->found->kind == '[' ? error->position : open_bracket(parser, error->position);
-    if (open < 1 || parser->depth == 0 || parser->in_schedule || token_at(parser, open)->kind != '[')
+    if (open < 1 || parser->depth == 0 || parser->in_schedule || token_at(parser, open)->kind != '[' ||
+        error->found->kind == DEF)
         return false;
     const Token *name = token_at(parser, open - 1);
     if (!token_is_name(name->kind))
         return false;
     diag(parser->diagnostics, DIAG_square_brackets, token_at(parser, open)->loc);
-    diag_hint(parser->diagnostics, "write %s(i, j); brackets give integer parameters, as in conv2d[S=2](x, w)",
+    diag_hint(parser->diagnostics, "write %s(i, j); brackets give parameters, as in conv2d[S=2](x, w)",
               token_text(parser, name));
     return true;
 }
@@ -586,8 +613,8 @@ static bool is_mistake(const Parser *parser, const Token *token) {
 
 void report_syntax_error(Parser *parser, int position, const bool *expected) {
     static bool (*const slips[])(const SyntaxError *) = {
-        slip_stray_closer, slip_item_within, slip_in_header, slip_foreign_word, slip_missing_operator,
-        slip_incomplete,   slip_brackets,    slip_equals,    slip_import_name,  slip_in_value,
+        slip_stray_closer, slip_item_within, slip_in_header, slip_for,         slip_foreign_word, slip_missing_operator,
+        slip_incomplete,   slip_brackets,    slip_equals,    slip_import_name, slip_in_value,
     };
     SyntaxError error = {
         .parser = parser,

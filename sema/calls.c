@@ -11,31 +11,39 @@
 bool is_call(const CallFrame *frame, const AstExpr *ast) {
     if (ast->kind != AST_APPLY || is_read(frame, ast))
         return false;
-    return find_definition(frame->builder->arena, frame->definition->file, ast->name.text) != NULL;
+    return find_called(frame, ast->name.text) || is_unknown_def(frame, ast->name.text);
 }
 
 /* --- actual arguments --- */
 
-/* For a wrong rank: suggests a def of the same file whose name extends the called one (relu_rows for relu) and that
- * takes this rank. */
+/* The def that has this argument. */
+static const AstDef *def_of_argument(const Checker *checker, const AstParameter *formal) {
+    for (int f = 0; f < checker->files.count; f++)
+        for (int d = 0; d < checker->files.items[f]->definitions.count; d++) {
+            const AstDef *def = checker->files.items[f]->definitions.items[d]->ast;
+            for (int a = 0; a < def->arguments.count; a++)
+                if (&def->arguments.items[a] == formal)
+                    return def;
+        }
+    return NULL;
+}
+
+/* For a wrong rank: suggests a def whose name extends the called one (relu_rows for relu) and that takes this rank. */
 static void hint_other_rank(CallFrame *frame, const AstParameter *formal, int rank) {
-    for (int f = 0; f < frame->builder->checker->files.count; f++) {
-        const SourceFile *file = frame->builder->checker->files.items[f];
-        const AstDef *called = NULL;
-        for (int d = 0; d < file->definitions.count && !called; d++)
-            for (int a = 0; a < file->definitions.items[d]->ast->arguments.count && !called; a++)
-                if (&file->definitions.items[d]->ast->arguments.items[a] == formal)
-                    called = file->definitions.items[d]->ast;
-        for (int d = 0; called && d < file->definitions.count; d++) {
-            const AstDef *def = file->definitions.items[d]->ast;
-            size_t length = strlen(called->name.text), at = (size_t)(formal - called->arguments.items);
+    const Checker *checker = frame->builder->checker;
+    const AstDef *called = def_of_argument(checker, formal);
+    if (!called)
+        return;
+    size_t length = strlen(called->name.text), at = (size_t)(formal - called->arguments.items);
+    for (int f = 0; f < checker->files.count; f++)
+        for (int d = 0; d < checker->files.items[f]->definitions.count; d++) {
+            const AstDef *def = checker->files.items[f]->definitions.items[d]->ast;
             if (strncmp(def->name.text, called->name.text, length) == 0 && def->name.text[length] == '_' &&
                 def->arguments.count == called->arguments.count && def->arguments.items[at].dims.count == rank) {
                 HINT(frame, "'%s' takes %d dimension%s", def->name.text, rank, rank == 1 ? "" : "s");
                 return;
             }
         }
-    }
 }
 
 static bool actual_of_variable(CallFrame *frame, const AstExpr *ast, Variable *variable, Actual *actual) {
@@ -51,7 +59,8 @@ static bool actual_of_variable(CallFrame *frame, const AstExpr *ast, Variable *v
 static bool actual_of_call(CallFrame *frame, const AstExpr *ast, const char *name, Actual *actual) {
     View *results;
     int count;
-    if (!check_call(frame, ast, arena_printf(frame->builder->arena, "%s.%s", name, ast->name.text), &results, &count))
+    name = arena_printf(frame->builder->arena, "%s.%s", name, ast->name.text);
+    if (!check_call(frame, ast, NULL, name, &results, &count))
         return false;
     if (count != 1) {
         ERROR(frame, call_result_count, ast->loc, ast->name.text, count, count == 1 ? "" : "s", 1, "is");
@@ -90,6 +99,10 @@ static bool actual_tensor(CallFrame *frame, const AstExpr *ast, const char *name
     Symbol *symbol = ast->kind == AST_NAME || ast->kind == AST_APPLY ? frame_symbol(frame, ast->name.text) : NULL;
     if (symbol && symbol->kind == SYMBOL_TENSOR && (ast->kind == AST_NAME || ast->args.count == 0))
         return actual_of_variable(frame, ast, symbol->variable, actual);
+    if (is_part(frame, ast)) {
+        Variable *part = part_variable(frame, ast);
+        return part && actual_of_variable(frame, ast, part, actual);
+    }
     if (is_call(frame, ast))
         return actual_of_call(frame, ast, name, actual);
     if (ast->kind == AST_NAME && !symbol) {
@@ -125,10 +138,10 @@ static bool check_argument_type(CallFrame *frame, const AstParameter *formal, co
     return true;
 }
 
-/* A size that is a whole dimension in the header takes the extent of the actual argument. */
-static void bind_sizes(CallFrame *callee, const AstParameter *formal, const View *view) {
+/* A size that is a whole dimension in the header takes the extent of the actual tensor. */
+static void bind_sizes(CallFrame *callee, const AstExprs *dims, const View *view) {
     for (int d = 0; d < view->rank; d++) {
-        const AstExpr *dim = formal->dims.items[d];
+        const AstExpr *dim = dims->items[d];
         if (dim->kind == AST_NAME && !frame_symbol(callee, dim->name.text))
             frame_add(callee, SYMBOL_SIZE, dim->name.text, dim->loc)->value = view->dims[d];
     }
@@ -168,7 +181,10 @@ bool pass_arguments(CallFrame *callee, const AstExpr *call, Actual *actuals) {
     const AstDef *def = callee->definition->ast;
     for (int i = 0; i < def->arguments.count; i++)
         if (def->arguments.items[i].is_tensor)
-            bind_sizes(callee, &def->arguments.items[i], &actuals[i].view);
+            bind_sizes(callee, &def->arguments.items[i].dims, &actuals[i].view);
+    for (int i = 0; callee->begins && i < def->results.count; i++)
+        if (def->results.items[i].inout)
+            bind_sizes(callee, &def->results.items[i].dims, &callee->begins[i]);
     bool good = true;
     for (int i = 0; i < def->arguments.count; i++) {
         const AstParameter *formal = &def->arguments.items[i];
@@ -221,7 +237,7 @@ static void hint_parameter(CallFrame *frame, const AstDef *def, const char *name
         HINT(frame, "its parameters are %s", names.text);
 }
 
-/* conv2d[S=2](...): the values in brackets are constants of the caller. */
+/* conv2d[S=2](...): the values in brackets are constants of the caller, or its defs. */
 static bool check_brackets(CallFrame *frame, const AstDef *def, const AstExpr *call, Bounds *bounds) {
     bool good = true;
     for (int i = 0; i < call->parameters.count; i++) {
@@ -231,6 +247,9 @@ static bool check_brackets(CallFrame *frame, const AstDef *def, const AstExpr *c
             ERROR(frame, no_such_parameter, binding->name.loc, def->name.text, bound.name);
             hint_parameter(frame, def, bound.name);
             good = false;
+        } else if (is_def_parameter(def, bound.name)) {
+            good &= def_value(frame, binding, &bound);
+            list_push(frame->builder->arena, bounds, bound);
         } else if (!binding->value) {
             ERROR(frame, parameter_not_constant, binding->name.loc, bound.name);
             good = false;
@@ -297,8 +316,18 @@ static void take_results(CallFrame *callee, const char *name, View *results) {
     }
 }
 
+/* Not if one comes from a parameter that is a def without a value yet. */
+static bool has_results(const CallFrame *callee) {
+    const AstResults *results = &callee->definition->ast->results;
+    bool all = true;
+    for (int i = 0; i < results->count; i++)
+        all &= frame_symbol(callee, results->items[i].name.text)->variable->versions.count > 0;
+    return all;
+}
+
 /* The frame of the called def with all that its body needs; NULL after an error. */
-static CallFrame *enter_call(CallFrame *frame, Definition *definition, const AstExpr *call, const char *name) {
+static CallFrame *enter_call(CallFrame *frame, Definition *definition, const AstExpr *call, const View *begins,
+                             const char *name) {
     Arena *arena = frame->builder->arena;
     Bounds bounds = {0};
     bool good = check_brackets(frame, definition->ast, call, &bounds);
@@ -306,7 +335,8 @@ static CallFrame *enter_call(CallFrame *frame, Definition *definition, const Ast
     if (!good || !actuals)
         return NULL;
     CallFrame *callee = ARENA_NEW(arena, CallFrame);
-    *callee = (CallFrame){.builder = frame->builder, .caller = frame, .definition = definition, .call = call->loc};
+    *callee = (CallFrame){
+        .builder = frame->builder, .caller = frame, .definition = definition, .call = call->loc, .begins = begins};
     callee->prefix = arena_printf(arena, "%s.", name);
     if (!bind_parameters(callee, &bounds, false) || !pass_arguments(callee, call, actuals) ||
         !check_header_conditions(callee))
@@ -314,40 +344,91 @@ static CallFrame *enter_call(CallFrame *frame, Definition *definition, const Ast
     return enter_chosen(callee, call, actuals, name);
 }
 
-/* A call makes new tensors, so there is no buffer that an inout result could begin with. */
-static bool check_inout(CallFrame *frame, const Definition *definition, const AstExpr *call) {
-    const AstResults *results = &definition->ast->results;
-    for (int i = 0; i < results->count; i++) {
-        const AstResult *result = &results->items[i];
-        if (!result->inout)
-            continue;
-        ERROR(frame, call_inout, call->name.loc, definition->ast->name.text, result->name.text);
+/* What an inout result begins with: the contents of the tensor that it is assigned to. */
+static bool take_contents(CallFrame *frame, const AstExpr *call, const AstResult *result, const AstTarget *target,
+                          View *begins) {
+    const Symbol *symbol = target ? frame_symbol(frame, target->name.text) : NULL;
+    Variable *variable = symbol && symbol->kind == SYMBOL_TENSOR ? symbol->variable : NULL;
+    if (variable && variable->poisoned)
+        return false;
+    if (!variable || !variable->view.tensor) {
+        ERROR(frame, call_inout, target ? target->loc : call->loc, call->name.text, result->name.text);
         NOTE(frame, result->loc, "declared here");
-        HINT(frame, "pass the first contents of %s as an argument, and return a result that is not inout",
-             result->name.text);
+        HINT(frame, "assign it to a tensor that has contents: an inout result, or one that is defined before");
         return false;
     }
+    *begins = variable->view;
+    begins->lower = NULL;
+    variable->used = true;
+    cover_note_read(variable);
     return true;
 }
 
-bool check_call(CallFrame *frame, const AstExpr *call, const char *name, View **results, int *result_count) {
+static bool fits_result(CallFrame *frame, const AstResult *result, Loc loc, const View *begins) {
+    int rank = result->dims.count;
+    if (begins->tensor->type == result->type && begins->rank == rank)
+        return true;
+    if (begins->tensor->type != result->type)
+        ERROR(frame, argument_type, loc, element_info[begins->tensor->type].spelling,
+              element_info[result->type].spelling);
+    else
+        ERROR(frame, argument_rank, loc, begins->rank, begins->rank == 1 ? "" : "s", rank);
+    NOTE(frame, result->loc, "of this result, which begins with it");
+    return false;
+}
+
+/* The contents with which the inout results of a call begin: *begins has a view for each result, or is NULL. */
+static bool check_inout(CallFrame *frame, const Definition *definition, const AstExpr *call, const AstTargets *targets,
+                        const View **begins) {
+    const AstResults *results = &definition->ast->results;
+    int count = results->count, wanted = targets ? targets->count : 1;
+    View *views = NULL;
+    for (int i = 0; i < count; i++) {
+        const AstResult *result = &results->items[i];
+        const AstTarget *target = targets && i < targets->count ? &targets->items[i] : NULL;
+        if (!result->inout)
+            continue;
+        if (count != wanted) {
+            ERROR(frame, call_result_count, call->loc, call->name.text, count, count == 1 ? "" : "s", wanted,
+                  wanted == 1 ? "is" : "are");
+            return false;
+        }
+        views = views ? views : ARENA_ARRAY(frame->builder->arena, View, count);
+        if (!take_contents(frame, call, result, target, &views[i]) ||
+            !fits_result(frame, result, target->loc, &views[i]))
+            return false;
+    }
+    *begins = views;
+    return true;
+}
+
+bool check_call(CallFrame *frame, const AstExpr *call, const AstTargets *targets, const char *name, View **results,
+                int *result_count) {
     Arena *arena = frame->builder->arena;
-    Definition *definition = find_definition(arena, frame->definition->file, call->name.text);
-    if (!check_recursion(frame, definition, call) || !check_inout(frame, definition, call) ||
-        !check_growth(frame, call))
+    Definition *definition = find_called(frame, call->name.text);
+    if (!definition) {
+        check_unknown_call(frame, call);
+        return false;
+    }
+    const View *begins;
+    if (!check_recursion(frame, definition, call) || !check_growth(frame, call))
         return false;
     if (!check_definition(frame->builder->checker, definition, false)) {
         frame_fail(frame);
         return false;
     }
+    if (!check_inout(frame, definition, call, targets, &begins))
+        return false;
     name = call_name(frame, name ? name : arena_printf(arena, "%s%s", frame->prefix, call->name.text));
-    CallFrame *callee = enter_call(frame, definition, call, name);
+    CallFrame *callee = enter_call(frame, definition, call, begins, name);
     if (!callee)
         return false;
     callee->definition->state = CHECK_RUNNING;
     check_body(callee);
     callee->definition->state = CHECK_GOOD;
-    if (callee->failed)
+    if (callee->failed && has_def_parameters(definition->ast))
+        note_call(callee);
+    if (callee->failed || !has_results(callee))
         return false;
     *result_count = definition->ast->results.count;
     *results = ARENA_ARRAY(arena, View, *result_count);
@@ -412,7 +493,7 @@ void check_call_statement(CallFrame *frame, const AstStatement *ast) {
         ERROR(frame, call_where, ast->wheres.items[0].loc);
     bool good = ast->combine == COMBINE_NONE && ast->wheres.count == 0;
     const char *name = arena_printf(frame->builder->arena, "%s%s", frame->prefix, ast->targets.items[0].name.text);
-    good = good && check_call(frame, call, name, &results, &count);
+    good = good && check_call(frame, call, &ast->targets, name, &results, &count);
     if (good && count != ast->targets.count) {
         ERROR(frame, call_result_count, ast->loc, call->name.text, count, count == 1 ? "" : "s", ast->targets.count,
               ast->targets.count == 1 ? "is" : "are");

@@ -98,16 +98,18 @@ typedef struct Variable {
 /* One statement defines these variables: if one is used, all are needed. */
 void variables_together(Variable *const *variables, int count);
 
-typedef enum SymbolKind { SYMBOL_SIZE, SYMBOL_SCALAR, SYMBOL_TENSOR } SymbolKind;
+typedef enum SymbolKind { SYMBOL_SIZE, SYMBOL_SCALAR, SYMBOL_TENSOR, SYMBOL_DEF } SymbolKind;
 
 typedef struct Symbol {
     SymbolKind kind;
     const char *name;
     Loc loc;
-    Expr *value;        /* of a SIZE (int64, over the program's sizes; NULL: not bound yet) or a SCALAR */
-    bool parameter;     /* a SIZE that is an integer parameter in brackets */
-    bool used;          /* of a SCALAR */
-    Variable *variable; /* of a TENSOR */
+    Expr *value;            /* of a SIZE (int64, over the program's sizes; NULL: not bound yet) or a SCALAR */
+    bool parameter;         /* a SIZE that is an integer parameter in brackets */
+    bool ended;             /* a SIZE that was the index of a loop: the name is free again */
+    bool used;              /* of a SCALAR */
+    Variable *variable;     /* of a TENSOR */
+    Definition *definition; /* of a DEF; NULL: it has no value yet */
 } Symbol;
 
 /* A tensor that a scan block defines, as the statements of the block see it. */
@@ -134,11 +136,12 @@ typedef struct ScanBlock {
 
 typedef LIST(Stage *) Stages;
 
-/* Constants by name: integers for parameters and sizes, arrays for tensors. */
+/* Constants by name: integers for parameters and sizes, defs for parameters, arrays for tensors. */
 typedef struct Bound {
     const char *name;
     int64_t value;
-    const Array *array; /* or NULL */
+    const Array *array;     /* or NULL */
+    Definition *definition; /* or NULL */
     Loc loc;
     bool used;
     bool waits; /* depends on a parameter of the caller that has no value yet */
@@ -193,6 +196,7 @@ typedef struct Builder {
     LIST(TensorRange) ranges;    /* of integer temporaries: what is known beyond their types (lost.c) */
     LIST(RoundedTensor) rounded; /* those that no statement made floats yet (lost.c) */
     int calls;                   /* how many were instantiated so far */
+    int repeated;                /* how many statements of loops (repeat.c) */
     bool names_only;             /* integer parameters have made-up values: no errors about ranges and bounds */
 } Builder;
 
@@ -202,6 +206,7 @@ typedef struct CallFrame {
     Definition *definition;
     Loc call;           /* of the call in the caller, or of the export */
     const char *prefix; /* of its tensors' names: "" or "t." */
+    const View *begins; /* of a call: what its inout results begin with, by result; NULL: it has none */
     LIST(Symbol *) symbols;
     Symbol **by_name; /* the same by the hash of their names, open addressing; NULL: free */
     int by_name_size; /* a power of 2 */
@@ -209,6 +214,7 @@ typedef struct CallFrame {
     LIST(const char *) call_names; /* the prefixes of nested calls */
     ScanBlock *scan;               /* the block that is being checked, or NULL */
     bool failed;
+    bool noted; /* the last error says that it is of this call */
 } CallFrame;
 
 /* What the caller passes: one for each argument of the def. */
@@ -298,7 +304,8 @@ void frame_fail(CallFrame *frame); /* an error was reported in it, or in a def t
 bool may_warn(const CallFrame *frame);
 /* Whether warnings depend on what the statement computes: not in a call, since its def is checked by itself. */
 bool may_warn_of_values(const Statement *statement);
-void note_calls(const CallFrame *frame);
+void note_calls(CallFrame *frame);
+void note_call(CallFrame *frame); /* the innermost of them, once for each error */
 #define DIAGNOSTICS(frame) ((frame)->builder->checker->diagnostics)
 #define ERROR(frame, id, ...) (frame_fail(frame), diag(DIAGNOSTICS(frame), DIAG_##id, __VA_ARGS__))
 #define WARN(frame, id, ...) (may_warn(frame) ? diag(DIAGNOSTICS(frame), DIAG_##id, __VA_ARGS__) : (void)0)
@@ -458,9 +465,11 @@ bool declared_view(CallFrame *frame, const AstResult *result, View *view);
 Tensor *new_tensor(Builder *builder, ElementType type, int rank, Loc loc);
 
 bool is_call(const CallFrame *frame, const AstExpr *ast);
-/* Checks a call, adds its stages and gives one view for each result. name: what the results are named after; NULL: the
- * def. False after errors. */
-bool check_call(CallFrame *frame, const AstExpr *call, const char *name, View **results, int *result_count);
+/* Checks a call, adds its stages and gives one view for each result. targets: what the results are assigned to, with
+ * which inout results begin; NULL: nothing. name: what the results are named after; NULL: the def. False after
+ * errors. */
+bool check_call(CallFrame *frame, const AstExpr *call, const AstTargets *targets, const char *name, View **results,
+                int *result_count);
 void check_call_statement(CallFrame *frame, const AstStatement *ast);
 
 bool pass_arguments(CallFrame *callee, const AstExpr *call, Actual *actuals);
@@ -536,6 +545,10 @@ Program *build_program(Checker *checker, Definition *definition, Bounds *bounds,
 bool bind_parameters(CallFrame *frame, Bounds *bounds, bool defines);
 /* The contents of a tensor argument from a file; NULL after an error. */
 const Array *constant_array(CallFrame *frame, const AstBinding *binding);
+/* Whether the binding names a folder, and adds the contents of the files in it to the bounds: those of the arguments
+ * that are bound neither by the list nor so far. */
+bool is_folder(const AstBinding *binding);
+void bind_folder(CallFrame *frame, const AstBindings *list, const AstBinding *folder, Bounds *bounds);
 /* Adds the sizes that the shapes of bound arrays give to the bounds. False after an error. */
 bool bind_shapes(CallFrame *frame, Bounds *bounds);
 /* Makes the tensor of an argument, whose dims are set, a constant. */
@@ -543,6 +556,29 @@ void make_constant(CallFrame *frame, const Bound *constant, Tensor *tensor);
 /* Checks the statements and results of a def whose parameters and arguments the frame has. */
 void check_body(CallFrame *frame);
 Variable *new_variable(CallFrame *frame, const char *name, Loc loc);
+/* --- loops and parts of tensors (repeat.c) --- */
+
+void check_for(CallFrame *frame, const AstStatement *ast);
+/* Whether it is a tensor with fewer indices than it has dimensions. */
+bool is_part(const CallFrame *frame, const AstExpr *ast);
+/* The part of the tensor, defined where it is taken; NULL after an error. */
+Variable *part_variable(CallFrame *frame, const AstExpr *ast);
+
+/* --- parameters that are defs (def_parameters.c) --- */
+
+bool is_def_parameter(const AstDef *def, const char *name);
+bool has_def_parameters(const AstDef *def);
+/* The def that a name stands for where it is called: that of a parameter, or find_definition's. NULL: none, or
+ * unknown. */
+Definition *find_called(const CallFrame *frame, const char *name);
+/* Whether it is a parameter without a value yet: nothing is known of what it returns. */
+bool is_unknown_def(const CallFrame *frame, const char *name);
+/* The def that a binding names, as the frame sees it. False after an error. */
+bool def_value(CallFrame *frame, const AstBinding *binding, Bound *bound);
+/* Makes the parameter a symbol of the frame. bound: what is given for it, or NULL. False after an error. */
+bool bind_def_parameter(CallFrame *frame, const AstBinding *parameter, Bound *bound);
+void check_unknown_call(CallFrame *frame, const AstExpr *call);
+
 /* A constant integer in brackets, an export or a default. False after an error. */
 bool constant_value(CallFrame *frame, const AstExpr *ast, int64_t *value);
 /* A condition on the sizes and parameters of the frame; NULL after an error. */

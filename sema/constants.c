@@ -1,7 +1,8 @@
 /* constants.c - export f(w="w.npy"): arguments whose contents are known at compile time.
  *
  * The file is searched in the folder of the source, then in the folders of -I. Its shape gives values to the sizes in
- * the argument's header. The argument becomes a constant of the program.
+ * the argument's header. The argument becomes a constant of the program. A folder, export f(weights="dir/"), stands for
+ * a file for each const argument that is not bound otherwise: dir/NAME.npy.
  */
 #include "sema/check.h"
 
@@ -37,9 +38,9 @@ static const char *find_path(Checker *checker, const SourceFile *from, const cha
     return beside;
 }
 
-static const Array *load_array(CallFrame *frame, const AstBinding *binding, ElementType type) {
+static const Array *load_array(CallFrame *frame, const AstBinding *binding, const char *path, ElementType type) {
     Checker *checker = frame->builder->checker;
-    const char *path = find_path(checker, checker->files.items[0], binding->text), *why = "";
+    const char *why = "";
     const Array *known = loaded_array(checker, path, type);
     if (known)
         return known;
@@ -62,12 +63,22 @@ static const AstParameter *find_argument(const AstDef *def, const char *name) {
     return NULL;
 }
 
+/* The name under which an export binds a folder. */
+static bool is_folder_name(const char *name) {
+    return strcmp(name, "weights") == 0;
+}
+
 const Array *constant_array(CallFrame *frame, const AstBinding *binding) {
     const AstDef *def = frame->definition->ast;
     const AstParameter *argument = find_argument(def, binding->name.text);
+    Checker *checker = frame->builder->checker;
     if (argument && argument->is_tensor)
-        return load_array(frame, binding, argument->type);
+        return load_array(frame, binding, find_path(checker, checker->files.items[0], binding->text), argument->type);
     ERROR(frame, constant_not_tensor, binding->name.loc, binding->name.text, def->name.text);
+    if (is_folder_name(binding->name.text)) {
+        HINT(frame, "a folder ends with '/': weights=\"%s/\"", *binding->text ? binding->text : ".");
+        return NULL;
+    }
     Nearest nearest = {.name = binding->name.text};
     for (int i = 0; i < def->arguments.count; i++)
         if (def->arguments.items[i].is_tensor)
@@ -75,6 +86,57 @@ const Array *constant_array(CallFrame *frame, const AstBinding *binding) {
     if (nearest.best)
         HINT(frame, "did you mean '%s'?", nearest.best);
     return NULL;
+}
+
+/* --- folders --- */
+
+bool is_folder(const AstBinding *binding) {
+    size_t length = binding->text ? strlen(binding->text) : 0;
+    return length && binding->text[length - 1] == '/';
+}
+
+/* Whether the folder gives the argument its contents: nothing else of the export does. */
+static bool takes_file(const AstParameter *argument, const AstBindings *list, const Bounds *bounds) {
+    bool takes = argument->constant && argument->is_tensor;
+    for (int i = 0; i < list->count; i++)
+        takes &= is_folder(&list->items[i]) || strcmp(list->items[i].name.text, argument->name.text) != 0;
+    for (int i = 0; i < bounds->count; i++)
+        takes &= strcmp(bounds->items[i].name, argument->name.text) != 0;
+    return takes;
+}
+
+/* Loads the file of an argument, or adds its name to those that are missing. */
+static void bind_file(CallFrame *frame, const AstBinding *folder, const AstParameter *argument, Bounds *bounds,
+                      Text *missing) {
+    Checker *checker = frame->builder->checker;
+    AstBinding file = {.name = {argument->name.text, folder->name.loc}};
+    file.text = arena_printf(checker->arena, "%s%s.npy", folder->text, argument->name.text);
+    const char *path = find_path(checker, checker->files.items[0], file.text);
+    Bound bound = {.name = argument->name.text, .loc = folder->name.loc};
+    if (!is_there(path))
+        text_add(missing, "%s%s.npy", missing->length ? ", " : "", argument->name.text);
+    else if ((bound.array = load_array(frame, &file, path, argument->type)))
+        list_push(checker->arena, bounds, bound);
+}
+
+void bind_folder(CallFrame *frame, const AstBindings *list, const AstBinding *folder, Bounds *bounds) {
+    const AstDef *def = frame->definition->ast;
+    Text missing = {.arena = frame->builder->arena};
+    int count = 0;
+    if (!is_folder_name(folder->name.text)) {
+        ERROR(frame, folder_name, folder->name.loc, folder->name.text);
+        HINT(frame, "a folder is bound to all const arguments: weights=\"%s\"", folder->text);
+        return;
+    }
+    for (int a = 0; a < def->arguments.count; a++)
+        if (takes_file(&def->arguments.items[a], list, bounds)) {
+            count++;
+            bind_file(frame, folder, &def->arguments.items[a], bounds, &missing);
+        }
+    if (missing.length)
+        ERROR(frame, folder_lacks, folder->name.loc, folder->text, missing.text);
+    else if (!count)
+        ERROR(frame, folder_unused, folder->name.loc, def->name.text, folder->text);
 }
 
 /* --- shapes --- */

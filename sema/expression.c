@@ -475,7 +475,7 @@ static Typed read_in_scan(Statement *s, const AstExpr *ast, Carried *carried, Re
     if (variable->view.tensor)
         return read_view(s, ast, variable->name, &variable->view, site);
     ERROR(s->frame, scan_later_statement, ast->loc, variable->name);
-    HINT(s->frame, "the step before is %s-1", s->frame->scan->ast->scan_index.text);
+    HINT(s->frame, "the step before is %s-1", s->frame->scan->ast->index.text);
     return fail(s);
 }
 
@@ -516,6 +516,10 @@ static Typed translate_let(Statement *s, int clause) {
 static Typed symbol_value(Statement *s, const AstExpr *ast, Symbol *symbol, ReadSite **site) {
     if (symbol->kind == SYMBOL_TENSOR)
         return read_variable(s, ast, symbol->variable, site);
+    if (symbol->kind == SYMBOL_DEF) {
+        ERROR(s->frame, def_as_value, ast->loc, ast->name.text);
+        HINT(s->frame, "call it with whole tensors: t = %s(...)", ast->name.text);
+    }
     if (!symbol->value)
         return fail(s);
     symbol->used = true;
@@ -543,7 +547,7 @@ static Typed call_value(Statement *s, const AstExpr *ast, ReadSite **site) {
         ERROR(s->frame, scan_call, ast->loc, ast->name.text);
         return fail(s);
     }
-    if (!check_call(s->frame, ast, NULL, &results, &count))
+    if (!check_call(s->frame, ast, NULL, NULL, &results, &count))
         return fail(s);
     if (count != 1 || results[0].rank != 0) {
         ERROR(s->frame, call_not_value, ast->loc, ast->name.text);
@@ -574,10 +578,10 @@ static Typed translate_apply(Statement *s, const AstExpr *ast, ReadSite **site) 
     Symbol *symbol = frame_symbol(s->frame, name);
     if (is_read(s->frame, ast))
         return read_variable(s, ast, symbol->variable, site);
-    const Definition *definition = find_definition(s->builder->arena, s->frame->definition->file, name);
+    const Definition *definition = find_called(s->frame, name);
     if (is_value_function(name) && (!definition || definition->file->embedded))
         return translate_sigmoid(s, ast);
-    if (definition)
+    if (definition || is_unknown_def(s->frame, name))
         return call_value(s, ast, site);
     int op = find_builtin(name);
     if (op >= 0)

@@ -136,6 +136,14 @@ static bool check_parameters(Checker *checker, const AstDef *def, const AstDef *
     return good;
 }
 
+/* What a def means that calls another def for each of its calls is not the same for all of them. */
+static bool check_no_defs(Checker *checker, const AstDef *def, const AstDef *of) {
+    const AstDef *wrong = has_def_parameters(def) ? def : has_def_parameters(of) ? of : NULL;
+    if (wrong)
+        diag(checker->diagnostics, DIAG_implements_def, def->implements.loc, wrong->name.text);
+    return !wrong;
+}
+
 static bool check_error(Checker *checker, const AstDef *def) {
     double error;
     if (error_of(def, &error))
@@ -226,6 +234,8 @@ bool check_implementation(Checker *checker, Definition *definition) {
         diag(checker->diagnostics, DIAG_implements_chain, def->implements.loc, of->ast->name.text);
         return false;
     }
+    if (!check_no_defs(checker, def, of->ast))
+        return false;
     bool good = check_headers(checker, def, of->ast);
     good &= check_parameters(checker, def, of->ast);
     good &= check_error(checker, def);
@@ -376,7 +386,8 @@ CallFrame *enter_chosen(CallFrame *callee, const AstExpr *call, Actual *actuals,
                          .caller = callee->caller,
                          .definition = place->definition,
                          .call = callee->call,
-                         .prefix = callee->prefix};
+                         .prefix = callee->prefix,
+                         .begins = callee->begins};
     place->used = true;
     return bind_parameters(frame, &place->parameters, false) && pass_arguments(frame, call, actuals) ? frame : NULL;
 }

@@ -2,8 +2,8 @@
  * read a copy.
  *
  * A stage that writes the buffer may read the element that it writes and no other, and only once: not for each term of
- * a reduction. The stages of a scan write in turns, so they always read the copy. All other reads are in stages before
- * the first one that writes.
+ * a reduction. The stages of a scan write in turns, so they always read the copy, as do stages after one that writes:
+ * those of a def that was called with the former contents.
  */
 #include "lang/program.h"
 #include "sema/check.h"
@@ -18,6 +18,7 @@ static bool is_own_element(const Stage *stage, const Expr *read) {
 typedef struct Copying {
     Builder *builder;
     const Stage *stage; /* the stage whose expressions are visited */
+    int before;         /* how many stages are before it */
     bool begins;        /* the expression is the initial value of a reduction */
     LIST(const Tensor *) initials;
     LIST(Tensor *) copies; /* by the index in initials */
@@ -26,6 +27,9 @@ typedef struct Copying {
 
 static bool may_be_overwritten(const Copying *copying, const Expr *read) {
     const Stage *stage = copying->stage;
+    for (int s = 0; s < copying->before; s++)
+        if (stage_writes(copying->builder->stages.items[s], read->tensor->buffer))
+            return true;
     if (stage->scan || !stage_writes(stage, read->tensor->buffer))
         return stage->scan != NULL;
     return (stage->combine != COMBINE_NONE && !copying->begins) || !is_own_element(stage, read);
@@ -78,6 +82,7 @@ void copy_overwritten(Builder *builder) {
     for (int i = 0; i < builder->stages.count; i++) {
         Stage *stage = builder->stages.items[i];
         copying.stage = stage;
+        copying.before = i;
         for (int c = 0; c < stage->component_count; c++) {
             Component *component = &stage->components[c];
             component->initial = from_copies(&copying, component->initial, true);

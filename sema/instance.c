@@ -130,6 +130,11 @@ bool bind_parameters(CallFrame *frame, Bounds *bounds, bool defines) {
     bool good = true;
     for (int i = 0; i < def->parameters.count; i++) {
         const AstBinding *parameter = &def->parameters.items[i];
+        if (parameter->is_def) {
+            good &= name_is_free(frame, parameter->name.text, parameter->name.loc) &&
+                    bind_def_parameter(frame, parameter, find_bound(bounds, parameter->name.text));
+            continue;
+        }
         Expr *value = name_is_free(frame, parameter->name.text, parameter->name.loc)
                           ? parameter_value(frame, parameter, bounds, defines)
                           : NULL;
@@ -331,6 +336,22 @@ static void begin_inout(CallFrame *frame, Variable *variable) {
     list_push(frame->builder->arena, &variable->parts, ((Part){initial, 0, "initial"}));
 }
 
+/* In a call it begins with what the caller gives, whose sizes must be those of the header. */
+static void continue_inout(CallFrame *frame, Variable *variable, const View *begins) {
+    View view;
+    bool good = declared_view(frame, variable->result, &view);
+    for (int d = 0; good && d < view.rank; d++) {
+        const char *what = arena_printf(frame->builder->arena, "dimension %d of '%s'", d, variable->name);
+        good = require_equal(frame->caller, begins->dims[d], view.dims[d], frame->call, what);
+        if (!good)
+            NOTE(frame, variable->result->dims.items[d]->loc, "in the header of '%s'",
+                 frame->definition->ast->name.text);
+    }
+    variable->poisoned = !good;
+    view.tensor = good ? begins->tensor : NULL;
+    variable->view = view;
+}
+
 static void add_results(CallFrame *frame) {
     const AstDef *def = frame->definition->ast;
     for (int i = 0; i < def->results.count; i++) {
@@ -339,7 +360,9 @@ static void add_results(CallFrame *frame) {
             continue;
         Variable *variable = new_variable(frame, result->name.text, result->name.loc);
         variable->result = result;
-        if (result->inout)
+        if (result->inout && frame->begins)
+            continue_inout(frame, variable, &frame->begins[i]);
+        else if (result->inout)
             begin_inout(frame, variable);
     }
 }
@@ -448,7 +471,7 @@ static bool has_value(const Checker *checker, const AstBinding *parameter, bool 
     bool defined = false;
     for (int i = 0; i < checker->options->define_count; i++)
         defined |= strcmp(checker->options->defines[i].name, parameter->name.text) == 0;
-    return parameter->value || (defines && defined);
+    return parameter->value || (defines && defined && !parameter->is_def);
 }
 
 /* A def with a parameter that has no value yet is checked for names and types only. */

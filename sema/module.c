@@ -272,9 +272,18 @@ static bool check_argument_count(Checker *checker, const Program *program, Loc l
     return count <= UNIT_ARGUMENT_LIMIT;
 }
 
-static bool binding_value(CallFrame *frame, const AstBinding *binding, int64_t *value) {
+/* A number, or what a name of a def stands for in the file of the export. */
+static bool binding_value(CallFrame *frame, const AstBinding *binding, Bound *bound) {
+    if (is_def_parameter(frame->definition->ast, bound->name)) {
+        Builder builder;
+        Definition nowhere = {.file = frame->builder->checker->files.items[0]};
+        CallFrame outside = module_frame(frame->builder->checker, &builder, &nowhere);
+        bool good = def_value(&outside, binding, bound);
+        frame->failed |= outside.failed;
+        return good;
+    }
     if (binding->value)
-        return constant_value(frame, binding->value, value);
+        return constant_value(frame, binding->value, &bound->value);
     ERROR(frame, parameter_not_constant, binding->name.loc, binding->name.text);
     return false;
 }
@@ -285,8 +294,11 @@ static bool read_bindings(Checker *checker, Definition *definition, const AstBin
     for (int i = 0; i < list->count; i++) {
         const AstBinding *binding = &list->items[i];
         Bound bound = {.name = binding->name.text, .loc = binding->name.loc};
-        if (binding->text ? !(bound.array = constant_array(&frame, binding))
-                          : !binding_value(&frame, binding, &bound.value))
+        if (is_folder(binding)) {
+            bind_folder(&frame, list, binding, bounds);
+            continue;
+        }
+        if (binding->text ? !(bound.array = constant_array(&frame, binding)) : !binding_value(&frame, binding, &bound))
             continue;
         for (int j = 0; j < bounds->count; j++)
             if (strcmp(bounds->items[j].name, bound.name) == 0) {

@@ -286,7 +286,8 @@ static AstStatement *call_statement(const Guess *g, const AstStatement *written)
     for (int i = 0; i < g->parameters.count; i++) {
         AstExpr *value = new_expr(arena, AST_INTEGER, NULL, written->loc);
         value->integer = g->parameters.items[i].value;
-        list_push(arena, &call->parameters, ((AstBinding){{g->parameters.items[i].name, written->loc}, value, NULL}));
+        AstName name = {g->parameters.items[i].name, written->loc};
+        list_push(arena, &call->parameters, ((AstBinding){.name = name, .value = value}));
     }
     for (int i = 0; i < g->def->arguments.count; i++)
         list_push(arena, &call->args, new_expr(arena, AST_NAME, g->arguments[i]->name, written->loc));

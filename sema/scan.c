@@ -62,7 +62,7 @@ bool step_distance(Statement *s, const AstExpr *ast, const Carried *carried, int
               given == 1 ? "is" : "are");
         return false;
     }
-    const char *index = s->frame->scan->ast->scan_index.text;
+    const char *index = s->frame->scan->ast->index.text;
     const IndexVariable *steps = find_index(s, index);
     const AstExpr *place = ast->args.items[carried->step];
     s->index_depth++;
@@ -92,7 +92,7 @@ bool step_distance(Statement *s, const AstExpr *ast, const Carried *carried, int
 static int step_index(const ScanBlock *block, const AstTarget *target) {
     for (int d = 0; d < target->indices.count; d++)
         if (target->indices.items[d]->kind == AST_NAME &&
-            strcmp(target->indices.items[d]->name.text, block->ast->scan_index.text) == 0)
+            strcmp(target->indices.items[d]->name.text, block->ast->index.text) == 0)
             return d;
     return -1;
 }
@@ -123,7 +123,7 @@ static void unite_view(CallFrame *frame, Carried *carried) {
 
 static bool add_target(CallFrame *frame, ScanBlock *block, const AstTarget *target) {
     int step = step_index(block, target);
-    const char *index = block->ast->scan_index.text;
+    const char *index = block->ast->index.text;
     if (step < 0) {
         ERROR(frame, scan_index_missing, target->loc, target->name.text, index);
         return false;
@@ -148,8 +148,11 @@ static bool add_target(CallFrame *frame, ScanBlock *block, const AstTarget *targ
 }
 
 static bool add_statement(CallFrame *frame, ScanBlock *block, const AstStatement *ast) {
-    if (ast->kind == STATEMENT_SCAN) {
-        ERROR(frame, scan_nested, ast->loc);
+    if (ast->kind != STATEMENT_ASSIGN) {
+        if (ast->kind == STATEMENT_SCAN)
+            ERROR(frame, scan_nested, ast->loc);
+        else
+            ERROR(frame, for_in_scan, ast->loc);
         return false;
     }
     bool good = true, bare = true;
@@ -359,7 +362,7 @@ static void begin_scan(CallFrame *frame, ScanBlock *block) {
     Builder *builder = frame->builder;
     Scan *scan = ARENA_NEW(builder->arena, Scan);
     const Carried *first = &block->carried.items[0];
-    AstName index = block->ast->scan_index;
+    AstName index = block->ast->index;
     Expr *steps = first->last.dims[first->step];
     Var *axis = var_new(builder->arena, VAR_AXIS, TYPE_INT64, index.text, steps ? steps : expr_int(builder->arena, 0));
     axis->loc = index.loc;

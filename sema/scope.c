@@ -14,8 +14,10 @@
 /* --- reporting --- */
 
 void frame_fail(CallFrame *frame) {
-    for (; frame; frame = frame->caller)
+    for (; frame; frame = frame->caller) {
         frame->failed = true;
+        frame->noted = false;
+    }
 }
 
 /* No warnings inside the compiler's own library: users cannot change it. */
@@ -27,10 +29,16 @@ bool may_warn_of_values(const Statement *s) {
     return may_warn(s->frame) && !s->frame->caller && !s->builder->names_only;
 }
 
-/* Notes the calls that lead to an error which shows only in a call of the def. */
-void note_calls(const CallFrame *frame) {
-    for (; frame && frame->caller; frame = frame->caller)
+void note_call(CallFrame *frame) {
+    if (!frame->noted)
         NOTE(frame, frame->call, "in this call of '%s'", frame->definition->ast->name.text);
+    frame->noted = true;
+}
+
+/* Notes the calls that lead to an error which shows only in a call of the def. */
+void note_calls(CallFrame *frame) {
+    for (; frame && frame->caller; frame = frame->caller)
+        note_call(frame);
 }
 
 /* --- symbols --- */
@@ -44,13 +52,14 @@ static Symbol **symbol_slot(const CallFrame *frame, const char *name) {
 }
 
 Symbol *frame_symbol(const CallFrame *frame, const char *name) {
-    return frame->by_name_size ? *symbol_slot(frame, name) : NULL;
+    Symbol *symbol = frame->by_name_size ? *symbol_slot(frame, name) : NULL;
+    return symbol && !symbol->ended ? symbol : NULL;
 }
 
 /* A name that is there stays what it was first. */
 static void enter_name(CallFrame *frame, Symbol *symbol) {
     Symbol **slot = symbol_slot(frame, symbol->name);
-    *slot = *slot ? *slot : symbol;
+    *slot = *slot && !(*slot)->ended ? *slot : symbol;
 }
 
 /* At most half of the slots are used. */
@@ -191,7 +200,7 @@ void nearest_offer(Nearest *nearest, const char *candidate) {
 
 static void offer_symbols(Nearest *nearest, const CallFrame *frame, bool tensors_only) {
     for (int i = 0; i < frame->symbols.count; i++)
-        if (!tensors_only || frame->symbols.items[i]->kind == SYMBOL_TENSOR)
+        if (!frame->symbols.items[i]->ended && (!tensors_only || frame->symbols.items[i]->kind == SYMBOL_TENSOR))
             nearest_offer(nearest, frame->symbols.items[i]->name);
 }
 
@@ -218,23 +227,27 @@ static bool name_fits(const char *own, const char *name, bool extended) {
     return extended ? length > 2 && strncmp(own, name, length) == 0 && own[length] == '_' : strcmp(own, name) == 0;
 }
 
+/* The def of the file, or with `imports` of what it imports, whose name fits; NULL if there is none. */
+static const char *library_def(const CallFrame *frame, const char *file, bool imports, const char *name,
+                               bool extended) {
+    const AstFile *tree = library_tree(frame, file);
+    const char *found = NULL;
+    for (int d = 0; tree && d < tree->defs.count && !found; d++)
+        if (name_fits(tree->defs.items[d]->name.text, name, extended))
+            found = tree->defs.items[d]->name.text;
+    for (int i = 0; tree && imports && i < tree->imports.count && !found; i++)
+        found = library_def(frame, tree->imports.items[i].path, false, name, extended);
+    return found;
+}
+
 /* Says which import has a def of this name, if one has. */
 static bool hint_library(CallFrame *frame, const char *name, bool extended) {
-    const char *const *others = frame->builder->checker->options->algorithms;
-    for (const char *file = "nn"; file; file = others ? *others++ : NULL) {
-        const AstFile *tree = library_tree(frame, file);
-        for (int d = 0; tree && d < tree->defs.count; d++) {
-            const char *own = tree->defs.items[d]->name.text;
-            if (!name_fits(own, name, extended))
-                continue;
-            if (extended)
-                HINT(frame, "import \"%s\" has an operator '%s'", file, own);
-            else
-                HINT(frame, "import \"%s\" has an operator of this name", file);
-            return true;
-        }
-    }
-    return false;
+    const char *own = library_def(frame, "nn", true, name, extended);
+    if (own && extended)
+        HINT(frame, "import \"nn\" has an operator '%s'", own);
+    else if (own)
+        HINT(frame, "import \"nn\" has an operator of this name");
+    return own != NULL;
 }
 
 static bool hint_foreign(CallFrame *frame, const char *name) {

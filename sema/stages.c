@@ -224,6 +224,10 @@ static const Tensor *former_version(Assignment *a) {
     if (a->variable->view.tensor)
         return a->variable->view.tensor;
     Loc loc = a->statement->ast->targets.items[0].loc;
+    if (a->variable->poisoned) {
+        a->statement->failed = true;
+        return NULL;
+    }
     if (!a->variable->result || frame->caller) {
         ERROR(frame, no_former_value, loc, a->variable->name);
         if (a->combiner)

@@ -582,6 +582,10 @@ void check_statement(CallFrame *frame, const AstStatement *ast) {
         check_scan(frame, ast);
         return;
     }
+    if (ast->kind == STATEMENT_FOR) {
+        check_for(frame, ast);
+        return;
+    }
     if (ast->annotation)
         WARN(frame, annotation_ignored, ast->annotation->loc);
     bool bare = true;

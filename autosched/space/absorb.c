@@ -129,7 +129,7 @@ int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
         int axes = facts->stage->axis_count - stage_is_column_reduction(grouping->space, facts->stage);
         axes = minimum(axes, stage_first_scatter(facts->stage));
         int shared = shared_depth(grouping, facts, members, minimum(depth, axes));
-        bool rows = stage_is_row_reduction(grouping->space, facts->stage) && stage_has_reuse(facts->stage);
+        bool rows = stage_is_row_reduction(grouping->space, facts->stage);
         int needed = rows ? facts->stage->axis_count : least;
         if (shared < needed)
             continue;

@@ -4,8 +4,8 @@
  * are before the first store to an output; a variable is defined once in a nest (two loops side by side may share it).
  * Reads are made in reads.c.
  */
-#include "lang/diag.h"
 #include "lower/kernel/build.h"
+#include "lang/diag.h"
 #include <string.h>
 
 /* --- one stage ---------------------------------------------------------------------------------------------------- */
@@ -78,6 +78,35 @@ static void combine_values(Build *b, const NestStage *nest, Expr **index, Expr *
         values[c] = made[c];
 }
 
+/* Whether lanes differ in a condition. It then masks the stores, and only those reads that it keeps inside. */
+static bool in_lanes(const NestStage *stage, const Expr *condition) {
+    for (int i = 0; i < stage->loop_count; i++)
+        if (stage->loops[i]->kind == LOOP_VECTORIZED && expr_uses_var(condition, stage->loops[i]->var))
+            return true;
+    return false;
+}
+
+static bool reads_memory(const Expr *condition) {
+    EACH_EXPR(e, condition)
+        if (e->kind == EXPR_READ)
+            return true;
+    return false;
+}
+
+/* O(i) = value. Of c ? value : O(i) only the elements for which c holds are stored, so that c can bound loops: a row
+ * of a cache is not the whole cache. A condition of lanes or of elements stays in the value: it would cut vectors. */
+static Stmt *element_store(Build *b, const NestStage *stage, const Tensor *buffer, Expr **index, Expr *value) {
+    Loc loc = stage->stage->loc;
+    ExprList conditions = {0};
+    if (value->kind == EXPR_OP && value->op == OP_SELECT && is_itself(buffer, index, value->args[2]) &&
+        !in_lanes(stage, value->args[0]) && !reads_memory(value->args[0])) {
+        list_push(b->arena, &conditions, value->args[0]);
+        value = value->args[1];
+    }
+    return under(b, &conditions, true, stmt_store(b->arena, buffer, index, stage->stage->axis_count, value, NULL, loc),
+                 loc);
+}
+
 static Stmt *stage_store(Build *b, const StageBuild *s, Expr *const *sources, Expr *path, bool combine) {
     const Stage *stage = s->stage->stage;
     int count = stage->component_count;
@@ -93,18 +122,9 @@ static Stmt *stage_store(Build *b, const StageBuild *s, Expr *const *sources, Ex
     for (int c = 0; c < count; c++) {
         const Tensor *buffer = s->stage->buffers[c];
         if (!is_itself(buffer, index, values[c]))
-            stmts_add(b->arena, &stores,
-                      stmt_store(b->arena, buffer, index, stage->axis_count, values[c], NULL, stage->loc));
+            stmts_add(b->arena, &stores, element_store(b, s->stage, buffer, index, values[c]));
     }
     return stmt_together(b->arena, stores, stage->loc);
-}
-
-/* Whether lanes differ in a predicate. It then masks the stores, and only those reads that it keeps inside. */
-static bool in_lanes(const NestStage *stage, const Expr *predicate) {
-    for (int i = 0; i < stage->loop_count; i++)
-        if (stage->loops[i]->kind == LOOP_VECTORIZED && expr_uses_var(predicate, stage->loops[i]->var))
-            return true;
-    return false;
 }
 
 /* Whether registers outlive an iteration: where a guard fails they keep what earlier iterations computed. */

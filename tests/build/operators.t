@@ -8,7 +8,8 @@ document=$srcdir/stdlib/OPERATORS.md
 # The operators that a text has, by kind and name; the parser's has another order.
 headers() { sed -En 's/^(def|combiner|instr) ([A-Za-z0-9_]+).*/\1 \2/p' "$@" | sort; }
 
-runs "every operator has a comment" sh document.sh nn.tensor winograd.tensor instr.tensor
+runs "every operator has a comment" sh document.sh nn.tensor nn_images.tensor nn_attention.tensor \
+    nn_quantized.tensor winograd.tensor instr.tensor
 if [ -n "$ACCEPT" ]; then cp "$work/out" "$document"; fi
 cmp "$work/out" "$document"
 report $? "OPERATORS.md is what the sources say (ACCEPT=1 make check CHECKS=.../tests/build/operators.t writes it)" ||

@@ -339,7 +339,7 @@ static bool range_of_step(SourceRun *run, const AstStatement *scan, const AstSta
                           int64_t *end) {
     for (int i = 0; i < ast->wheres.count; i++) {
         const AstWhere *where = &ast->wheres.items[i];
-        if (where->kind != WHERE_RANGE || strcmp(where->name.text, scan->scan_index.text))
+        if (where->kind != WHERE_RANGE || strcmp(where->name.text, scan->index.text))
             continue;
         *low = source_whole(run, where->begin);
         *end = source_whole(run, where->end);
@@ -386,7 +386,7 @@ static void run_scan(SourceRun *run, const AstStatement *scan) {
     for (int64_t t = first; t < last; t++)
         for (int i = 0; i < scan->body.count && !run->why && !run->outside; i++) {
             range_of_step(run, scan, scan->body.items[i], &low, &end);
-            run->step = scan->scan_index.text;
+            run->step = scan->index.text;
             run->at_step = t;
             if (t >= low && t < end)
                 assign(run, scan->body.items[i]);

@@ -50,6 +50,9 @@ static void test_products(void) {
     for (int i = 0; i < M * N; i++)
         wanted[i] += C[i % N];
     compare("dense", nn_dense(A, B, C, got), M * N);
+    for (int i = 0; i < M * N; i++)
+        wanted[i] = wanted[i] > 0 ? wanted[i] : 0;
+    compare("dense_act", nn_dense_act(A, B, C, got), M * N);
     plain_product(M, K, N, 1, M, N, 1, A, B, wanted);
     compare("matmul_tn", nn_matmul_tn(A, B, got), M * N);
     plain_product(M, K, 1, K, 1, 1, 1, A, B, wanted);
@@ -197,6 +200,9 @@ static double relu6_of(double x) {
 static double silu_of(double x) {
     return x * sigmoid_of(x);
 }
+static double itself(double x) {
+    return x;
+}
 static double gelu_of(double x) {
     return 0.5 * x * (1 + erf(x / sqrt(2)));
 }
@@ -209,11 +215,19 @@ static void test_elements(void) {
         double (*plain)(double);
         int count;
     } rows[] = {
-        {"relu", nn_relu, relu_of, IMAGES},          {"relu6", nn_relu6, relu6_of, IMAGES},
-        {"sigmoid", nn_sigmoid, sigmoid_of, IMAGES}, {"silu", nn_silu, silu_of, IMAGES},
-        {"relu_rows", nn_relu_rows, relu_of, ROWS},  {"sigmoid_rows", nn_sigmoid_rows, sigmoid_of, ROWS},
-        {"tanh_rows", nn_tanh_rows, tanh, ROWS},     {"silu_rows", nn_silu_rows, silu_of, ROWS},
+        {"relu", nn_relu, relu_of, IMAGES},
+        {"relu6", nn_relu6, relu6_of, IMAGES},
+        {"sigmoid", nn_sigmoid, sigmoid_of, IMAGES},
+        {"silu", nn_silu, silu_of, IMAGES},
+        {"relu_rows", nn_relu_rows, relu_of, ROWS},
+        {"sigmoid_rows", nn_sigmoid_rows, sigmoid_of, ROWS},
+        {"tanh_rows", nn_tanh_rows, tanh, ROWS},
+        {"silu_rows", nn_silu_rows, silu_of, ROWS},
         {"gelu_rows", nn_gelu_rows, gelu_of, ROWS},
+        {"gelu", nn_gelu, gelu_of, IMAGES},
+        {"tanh_image", nn_tanh_image, tanh, IMAGES},
+        {"identity", nn_identity, itself, IMAGES},
+        {"identity_rows", nn_identity_rows, itself, ROWS},
     };
     static float wide[LARGEST];
     for (int i = 0; i < LARGEST; i++)

@@ -98,4 +98,9 @@ done
 unlike "$(chosen 'def f(float(M,K) a, float(N,K) b) -> (y) {
     y(m,n) +=! a(m,k) * b(n,k) } export f(M=64, N=64, K=64)')" \
     'rfactor' "not of what many read"
+groups='s(n,c) +=! x(n,c,i,j)  m(n,g) +=! s(n,8*g+k) / 9 where g in 0:C/8, k in 0:8'
+for sizes in '' '(N=1, C=64, H=40, W=40)'; do
+    like "$(chosen "def f(float(N,C,H,W) x) -> (y) { $groups  y(n,c,h,w) = x(n,c,h,w) - m(n,c/8) } export f$sizes")" \
+        's0_j_p = rfactor' "of rows that share some axes alone with what reads them ${sizes:-at run time}"
+done
 done_testing
