@@ -75,6 +75,7 @@ static Size declared_size(Import *import, const Words *words, const Declared *in
         known = new_operand(import, onnx, TYPE_INT64, 0, NULL);
         known->name =
             fresh_name(import, *size->name ? size->name : format(import, "%s_size_%d", input->name, dimension));
+        name_add(import->arena, &import->names, known->name, NAME_SIZE, NULL);
         list_push(import->arena, &import->sizes, known->name);
     }
     return size_symbol(known->name);
@@ -93,7 +94,7 @@ static void add_input(Import *import, const Words *words, const Declared *declar
         shape[d] = declared_size(import, words, declared, d);
     Operand *operand = new_operand(import, declared->name, type, declared->shape.count, shape);
     operand->name = fresh_name(import, declared->name);
-    name_add(import->arena, &import->names, operand->name, operand);
+    name_add(import->arena, &import->names, operand->name, NAME_TENSOR, operand);
     list_push(import->arena, &import->inputs, operand);
 }
 
@@ -178,6 +179,7 @@ static const char *base_name(Arena *arena, const char *path) {
 static int write_files(Import *import, const char *output) {
     const char *base = base_name(import->arena, output), *folder = format(import, "%s_weights", base);
     const char *beside = format(import, "%s%s", folder_of(import->arena, output), folder);
+    find_blocks(import);
     const char *text = source_text(import, fresh_name(import, base), folder);
     FileIdentity from = file_identity(import->arena, import->model->path), to = file_identity(import->arena, output);
     if (import->failed)

@@ -85,12 +85,12 @@ static void print_sum(Import *import, const Convolution *c, const char *to) {
     const char *weight = element(import, name_of(import, c->filters), w->rank + 2, filter);
     const char *one = format(import, "(%s%s)", image, outside(w));
     const char *channels = c->groups == 1 ? "" : format(import, ", c in 0:%lld", (long long)c->results);
-    statement(import, "%s +=! %s * %s%s%s", element(import, to, w->rank + 2, index_names(import, w->rank + 2)), one,
+    statement(import, "%s +=! %s * %s%s%s", element(import, to, w->rank + 2, image_indices(import, w->rank + 2)), one,
               weight, window_ranges(import, w), channels);
 }
 
 static void add_bias(Import *import, const Convolution *c, const char *from, const char *to) {
-    const char **indices = index_names(import, c->window.rank + 2);
+    const char **indices = image_indices(import, c->window.rank + 2);
     statement(import, "%s = %s + %s", element(import, to, c->window.rank + 2, indices),
               element(import, from, c->window.rank + 2, indices),
               element(import, name_of(import, c->bias), 1, indices + 1));
@@ -125,37 +125,39 @@ static Convolution print_integer_sums(Import *import, int image, int image_zero,
         return c;
     c.image = without_zero(import, c.image, input_or_none(import, image_zero), 1);
     c.filters = without_zero(import, c.filters, input_or_none(import, filters_zero), 0);
-    *sums = *sums ? *sums : fresh_name(import, format(import, "%s_sum", import->node->outputs.items[0]));
+    *sums = fresh_name(import, format(import, "%s_sum", import->node->outputs.items[0]));
     print_sum(import, &c, *sums);
     return c;
 }
 
 void print_integer_convolution(Import *import) {
-    const Operand *image = input(import, 0);
-    const char *sums = fresh_name(import, import->node->outputs.items[0]);
+    const char *sums = "";
     Convolution c = print_integer_sums(import, 0, 2, 1, 3, -1, &sums);
-    if (!import->failed && image->rank == c.window.rank + 2)
-        print_elements(import, 0, TYPE_INT32, c.window.rank + 2, c.shape,
-                       element(import, sums, c.window.rank + 2, index_names(import, c.window.rank + 2)));
+    if (import->failed)
+        return;
+    int rank = c.window.rank + 2;
+    const char **indices = image_indices(import, rank);
+    statement(import, "%s = %s", element(import, output(import, 0, TYPE_INT32, rank, c.shape)->name, rank, indices),
+              element(import, sums, rank, indices));
 }
 
 void print_quantized_convolution(Import *import) {
-    const char *sums = NULL;
+    const char *sums = "";
     Convolution c = print_integer_sums(import, 0, 2, 3, 5, 8, &sums);
     if (import->failed)
         return;
-    const char **indices = index_names(import, c.window.rank + 2);
+    const char **indices = image_indices(import, c.window.rank + 2);
     const char *sum = element(import, sums, c.window.rank + 2, indices);
     if (c.bias)
         sum = format(import, "(%s + %s)", sum, read_at(import, c.bias, indices + 1));
-    print_requantized(import, sum, 1, 4, 6, c.window.rank + 2, c.shape, 1);
+    print_requantized(import, sum, 1, 4, 6, c.window.rank + 2, c.shape, 1, indices);
 }
 
 /* --- transposed --------------------------------------------------------------------------------------------------- */
 
 /* By the attributes; the kernel is that of the filters. The result is larger than the image. */
 static Window transposed_window(Import *import, const Operand *image, const Operand *filters) {
-    Window w = window_of(import, image, filters->shape + 2);
+    Window w = window_attributes(import, image, filters->shape + 2);
     int extra_count, shape_count;
     const int64_t *extra = attribute_integers(import, "output_padding", &extra_count);
     const int64_t *shape = attribute_integers(import, "output_shape", &shape_count);
@@ -213,7 +215,7 @@ static void print_transposed_sum(Import *import, const Convolution *c, const cha
     filter[1] = c->groups == 1 ? "c" : format(import, "c %% %lld", each);
     memcpy(filter + 2, w->inner, sizeof *filter * (size_t)w->rank);
     statement(import, "%s +=! (%s else 0) * %s%s, c in 0:%lld, r_c in 0:%lld%s",
-              element(import, to, w->rank + 2, index_names(import, w->rank + 2)),
+              element(import, to, w->rank + 2, image_indices(import, w->rank + 2)),
               element(import, name_of(import, c->image), w->rank + 2, image),
               element(import, name_of(import, c->filters), w->rank + 2, filter), window_ranges(import, w),
               (long long)c->results, channels, conditions);

@@ -134,6 +134,8 @@ void print_is_infinite(Import *import) {
 void print_bit_shift(Import *import) {
     bool left = !strcmp(attribute_text(import, "direction", ""), "LEFT");
     ElementType type = input(import, 0)->type;
+    if (element_info[type].kind != KIND_UNSIGNED)
+        refuse_node(import, "shifts of the type %s are not known", element_info[type].spelling);
     const char *power = left ? "$0 * TYPE(exp2(double($1)))" : "$0 / TYPE(exp2(double($1)))";
     const char *type_at = strstr(power, "TYPE");
     print_pair(import, type,
@@ -152,7 +154,7 @@ void print_same(Import *import) {
         refuse_node(import, "dropout in training is not known");
     if (mask)
         print_elements(import, 1, TYPE_BOOL, x->rank, x->shape, "(0 == 0)");
-    name_add(import->arena, &import->operands, import->node->outputs.items[0], x);
+    name_add(import->arena, &import->operands, import->node->outputs.items[0], NAME_TENSOR, x);
 }
 
 void print_cast(Import *import) {
@@ -164,7 +166,7 @@ void print_cast(Import *import) {
     else if (!onnx_type((int)to, &type))
         refuse_node(import, "the type %s is not known here", onnx_type_name((int)to));
     if (type == x->type) {
-        name_add(import->arena, &import->operands, import->node->outputs.items[0], x);
+        name_add(import->arena, &import->operands, import->node->outputs.items[0], NAME_TENSOR, x);
         return;
     }
     const char *e = read_at(import, x, index_names(import, x->rank));

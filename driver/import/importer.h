@@ -43,10 +43,13 @@ typedef struct Weight {
     const Size *shape;
 } Weight;
 
-/* A name of the source, and what it stands for, if that is a tensor. */
+typedef enum NameKind { NAME_RESERVED, NAME_TENSOR, NAME_SIZE } NameKind;
+
+/* A name of the source or of the model, and what it stands for. */
 typedef struct Name {
     const char *text;
-    Operand *operand;
+    NameKind kind;
+    Operand *operand; /* NULL of a tensor: one between the statements of a step */
 } Name;
 
 /* Names, found by their text. */
@@ -55,8 +58,9 @@ typedef struct NameTable {
     Name **slots;
 } NameTable;
 
+/* The statements of a node, a line each; or the call of a block. */
 typedef struct Step {
-    const char *text; /* statements, a line each */
+    const char *text;
 } Step;
 
 typedef struct Import {
@@ -70,6 +74,7 @@ typedef struct Import {
     LIST(Weight) weights;
     LIST(const char *) sizes; /* that are known at run time */
     LIST(Step) steps;
+    LIST(const char *) blocks; /* the text of defs that the steps call */
     Text text; /* of the present step */
 } Import;
 
@@ -101,7 +106,7 @@ int64_t known_size(Import *import, Size size);
 
 /* --- names.c --- */
 Name *name_find(const NameTable *table, const char *text);
-void name_add(Arena *arena, NameTable *table, const char *text, Operand *operand);
+void name_add(Arena *arena, NameTable *table, const char *text, NameKind kind, Operand *operand);
 /* Names that the source cannot give to tensors: words, functions, defs of the library, indices. */
 void reserve_names(Import *import);
 /* A name like this one that is valid and not taken; it is taken from then on. */
@@ -172,7 +177,20 @@ void import_node(Import *import);
 /* Whether the present node was computed now. */
 bool fold_node(Import *import);
 
+/* --- blocks.c --- */
+/* Makes a def of each run of steps that is there again with other tensors, and calls of these runs. */
+void find_blocks(Import *import);
+
 /* --- source.c --- */
+/* "const float(64, 3, 7, 7) w" */
+const char *declared_tensor(Import *import, const char *before, ElementType type, const char *name, int rank,
+                            const Size *shape);
+/* "def NAME(ARGUMENTS) -> (RESULTS) {" */
+void add_head(Text *text, const char *name, const char *const *arguments, int argument_count,
+              const char *const *results, int result_count);
+/* Statements, in lines that are not too long. */
+void add_statements(Text *text, const char *statements);
+
 /* The text of the file. folder: of the weights, as the source names it. */
 const char *source_text(Import *import, const char *name, const char *folder);
 

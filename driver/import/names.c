@@ -28,7 +28,7 @@ static void grow_table(Arena *arena, NameTable *table) {
     *table = larger;
 }
 
-void name_add(Arena *arena, NameTable *table, const char *text, Operand *operand) {
+void name_add(Arena *arena, NameTable *table, const char *text, NameKind kind, Operand *operand) {
     if (2 * table->count >= table->capacity)
         grow_table(arena, table);
     Name **slot = slot_of(table, text);
@@ -36,13 +36,13 @@ void name_add(Arena *arena, NameTable *table, const char *text, Operand *operand
         *slot = ARENA_NEW(arena, Name);
         table->count++;
     }
-    **slot = (Name){text, operand};
+    **slot = (Name){text, kind, operand};
 }
 
 /* --- what is taken ------------------------------------------------------------------------------------------------ */
 
 static void reserve(Import *import, const char *name) {
-    name_add(import->arena, &import->names, name, NULL);
+    name_add(import->arena, &import->names, name, NAME_RESERVED, NULL);
 }
 
 /* The names of defs and combiners of the library. */
@@ -78,7 +78,7 @@ void reserve_names(Import *import) {
             reserve(import, index_rows[row][i]);
     for (int i = 0; i < MANY_INDICES; i++)
         reserve(import, index_name(import, MANY_INDICES, i));
-    static const char *const others[] = {"b", "q", "p", "t", "d", "m", "o"};
+    static const char *const others[] = {"b", "q", "p", "t", "l", "d", "m", "o"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         reserve(import, others[i]);
 }
@@ -128,6 +128,6 @@ const char *fresh_name(Import *import, const char *like) {
     const char *name = base;
     for (int i = 2; is_taken(import, name); i++)
         name = format(import, "%s_%d", base, i);
-    name_add(import->arena, &import->names, name, NULL);
+    name_add(import->arena, &import->names, name, NAME_TENSOR, NULL);
     return name;
 }

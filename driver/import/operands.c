@@ -18,7 +18,7 @@ Operand *new_operand(Import *import, const char *onnx, ElementType type, int ran
     *operand = (Operand){.onnx = onnx, .type = type, .rank = rank, .shape = new_shape(import, rank)};
     if (rank)
         memcpy(operand->shape, shape, sizeof *shape * (size_t)rank);
-    name_add(import->arena, &import->operands, onnx, operand);
+    name_add(import->arena, &import->operands, onnx, NAME_TENSOR, operand);
     return operand;
 }
 
@@ -62,7 +62,7 @@ Operand *output(Import *import, int number, ElementType type, int rank, const Si
             operand->name = import->outputs.items[i]->name;
     if (!operand->name)
         operand->name = fresh_name(import, like);
-    name_add(import->arena, &import->names, operand->name, operand);
+    name_add(import->arena, &import->names, operand->name, NAME_TENSOR, operand);
     return operand;
 }
 
@@ -125,7 +125,7 @@ const char *name_with_shape(Import *import, const Operand *operand, int rank, co
     if (rank)
         memcpy(argument->shape, shape, sizeof *shape * (size_t)rank);
     argument->name = fresh_name(import, *operand->onnx ? operand->onnx : "constant");
-    name_add(import->arena, &import->names, argument->name, argument);
+    name_add(import->arena, &import->names, argument->name, NAME_TENSOR, argument);
     list_push(import->arena, &import->weights, ((Weight){argument->name, operand, rank, argument->shape}));
     return argument->name;
 }

@@ -39,7 +39,7 @@ void print_max_pool(Import *import) {
     if (call)
         statement(import, "%s = %s", result->name, call);
     else
-        statement(import, "%s max=! %s%s", element(import, result->name, x->rank, index_names(import, x->rank)),
+        statement(import, "%s max=! %s%s", element(import, result->name, x->rank, image_indices(import, x->rank)),
                   window_read(import, x, &w, least_of(import, x->type)), window_ranges(import, &w));
 }
 
@@ -66,7 +66,7 @@ void print_average_pool(Import *import) {
         statement(import, "%s = %s", result->name, call);
         return;
     }
-    const char **indices = index_names(import, x->rank), **counts = ARENA_ARRAY(import->arena, const char *, w.rank);
+    const char **indices = image_indices(import, x->rank), **counts = ARENA_ARRAY(import->arena, const char *, w.rank);
     const char *sum = temporary(import, result, "sum");
     int64_t whole = 1;
     for (int d = 0; d < w.rank; d++)
@@ -89,7 +89,7 @@ void print_lp_pool(Import *import) {
         return;
     int64_t p = attribute_integer(import, "p", 2);
     Operand *result = output(import, 0, x->type, x->rank, window_shape(import, &w, x->shape[0], x->shape[1]));
-    const char **indices = index_names(import, x->rank), *sum = temporary(import, result, "sum");
+    const char **indices = image_indices(import, x->rank), *sum = temporary(import, result, "sum");
     const char *read = window_read(import, x, &w, "0"), *total = element(import, sum, x->rank, indices);
     statement(import, "%s +=! pow(abs(%s), %lld)%s", total, read, (long long)p, window_ranges(import, &w));
     statement(import, "%s = pow(%s, 1 / %lld.0)", element(import, result->name, x->rank, indices), total, (long long)p);
@@ -103,7 +103,7 @@ void print_global_pool(Import *import) {
         return;
     }
     Size *shape = new_shape(import, x->rank), space = size_number(1);
-    const char **indices = index_names(import, x->rank), **inner = index_names(import, x->rank);
+    const char **indices = image_indices(import, x->rank), **inner = image_indices(import, x->rank);
     bool *kept = ARENA_ARRAY(import->arena, bool, x->rank);
     for (int d = 0; d < x->rank; d++) {
         shape[d] = d < 2 ? x->shape[d] : size_number(1);

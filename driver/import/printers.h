@@ -13,7 +13,7 @@ Operand *without_zero(Import *import, Operand *operand, Operand *zero, int axis)
 /* The node's result: a sum times the scales of two inputs by the scale of the result, rounded, and its zero point added.
  * They are inputs by their numbers; a zero point follows its scale. The second may be one for each index of an axis. */
 void print_requantized(Import *import, const char *sum, int scale, int other_scale, int result_scale, int rank,
-                       const Size *shape, int axis);
+                       const Size *shape, int axis, const char *const *indices);
 
 #define OPERATOR(kind, maker, least, most, attributes) void print_##maker(Import *import);
 #include "driver/import/operators.def"

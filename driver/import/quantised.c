@@ -27,7 +27,7 @@ Operand *without_zero(Import *import, Operand *operand, Operand *zero, int axis)
     const char **indices = index_names(import, operand->rank);
     *wide = (Operand){.onnx = "", .type = TYPE_INT32, .rank = operand->rank, .shape = operand->shape};
     wide->name = fresh_name(import, format(import, "%s_wide", operand->name ? operand->name : operand->onnx));
-    name_add(import->arena, &import->names, wide->name, wide);
+    name_add(import->arena, &import->names, wide->name, NAME_TENSOR, wide);
     const char *value =
         converted(import, TYPE_INT32, element(import, name_of(import, operand), operand->rank, indices));
     if (!is_zero(import, zero))
@@ -44,9 +44,8 @@ static const char *saturated(Import *import, ElementType type, const char *value
 }
 
 void print_requantized(Import *import, const char *sum, int scale, int other_scale, int result_scale, int rank,
-                       const Size *shape, int axis) {
+                       const Size *shape, int axis, const char *const *indices) {
     Operand *zero = input(import, result_scale + 1);
-    const char **indices = index_names(import, rank);
     const char *value =
         format(import, "float(%s) * (%s * %s / %s)", sum, along(import, input(import, scale), axis, indices),
                along(import, input(import, other_scale), axis, indices),

@@ -6,8 +6,7 @@
 
 enum { LINE_WIDTH = 118 };
 
-/* "const float(64, 3, 7, 7) w" */
-static const char *declared_tensor(Import *import, const char *before, ElementType type, const char *name, int rank,
+const char *declared_tensor(Import *import, const char *before, ElementType type, const char *name, int rank,
                                    const Size *shape) {
     const char **sizes = ARENA_ARRAY(import->arena, const char *, rank + 1);
     for (int d = 0; d < rank; d++)
@@ -19,18 +18,47 @@ static const char *declared_tensor(Import *import, const char *before, ElementTy
 static void add_list(Text *text, const char *const *words, int count, int indent, size_t column) {
     for (int i = 0; i < count; i++) {
         size_t length = strlen(words[i]) + 2;
-        if (i && column + length > LINE_WIDTH) {
+        bool new_line = i && column + length > LINE_WIDTH;
+        if (new_line)
             text_add(text, "\n%*s", indent, "");
-            column = (size_t)indent;
+        text_add(text, i && !new_line ? " %s%s" : "%s%s", words[i], i + 1 < count ? "," : "");
+        column = length + (new_line ? (size_t)indent : column);
+    }
+}
+
+void add_head(Text *text, const char *name, const char *const *arguments, int argument_count,
+              const char *const *results, int result_count) {
+    text_add(text, "def %s(", name);
+    size_t before = text->length;
+    add_list(text, arguments, argument_count, 8, strlen(name) + 5);
+    bool long_head = text->length - before + strlen(name) > LINE_WIDTH / 2;
+    text_add(text, long_head ? ")\n    -> (" : ") -> (");
+    add_list(text, results, result_count, 8, 8);
+    text_add(text, ") {\n");
+}
+
+void add_statements(Text *text, const char *statements) {
+    for (const char *line = statements; *line;) {
+        size_t length = strcspn(line, "\n"), indent = strspn(line, " ");
+        while (length > LINE_WIDTH) {
+            size_t cut = LINE_WIDTH;
+            while (cut > indent && line[cut] != ' ')
+                cut--;
+            if (cut <= indent)
+                break;
+            text_add(text, "%.*s\n%*s", (int)cut, line, (int)indent + 4, "");
+            line += cut + 1;
+            length -= cut + 1;
+            indent = 0;
         }
-        text_add(text, i + 1 < count ? "%s, " : "%s", words[i]);
-        column += length;
+        text_add(text, "%.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
     }
 }
 
 typedef LIST(const char *) Lines;
 
-static void add_head(Import *import, Text *text, const char *name) {
+static void add_main_head(Import *import, Text *text, const char *name) {
     Lines words = {0}, results = {0};
     for (int i = 0; i < import->inputs.count; i++) {
         const Operand *o = import->inputs.items[i];
@@ -38,18 +66,13 @@ static void add_head(Import *import, Text *text, const char *name) {
     }
     for (int i = 0; i < import->weights.count; i++) {
         const Weight *w = &import->weights.items[i];
-        list_push(import->arena, &words,
-                  declared_tensor(import, "const ", w->operand->type, w->name, w->rank, w->shape));
+        list_push(import->arena, &words, declared_tensor(import, "const ", w->operand->type, w->name, w->rank, w->shape));
     }
     for (int i = 0; i < import->outputs.count; i++) {
         const Operand *o = import->outputs.items[i];
         list_push(import->arena, &results, declared_tensor(import, "", o->type, o->name, o->rank, o->shape));
     }
-    text_add(text, "def %s(", name);
-    add_list(text, words.items, words.count, 8, strlen(name) + 5);
-    text_add(text, ")\n    -> (");
-    add_list(text, results.items, results.count, 8, 8);
-    text_add(text, ") {\n");
+    add_head(text, name, words.items, words.count, results.items, results.count);
 }
 
 static void add_export(Import *import, Text *text, const char *name, const char *folder) {
@@ -66,9 +89,11 @@ static void add_export(Import *import, Text *text, const char *name, const char 
 const char *source_text(Import *import, const char *name, const char *folder) {
     Text text = {.arena = import->arena};
     text_add(&text, "import \"nn\"\n\n");
-    add_head(import, &text, name);
+    for (int i = 0; i < import->blocks.count; i++)
+        text_add(&text, "%s\n", import->blocks.items[i]);
+    add_main_head(import, &text, name);
     for (int i = 0; i < import->steps.count; i++)
-        text_add(&text, "%s", import->steps.items[i].text);
+        add_statements(&text, import->steps.items[i].text);
     text_add(&text, "}\n");
     add_export(import, &text, name, folder);
     return text.text;

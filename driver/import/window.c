@@ -2,6 +2,13 @@
 #include "driver/import/window.h"
 #include <string.h>
 
+const char **image_indices(Import *import, int rank) {
+    const char **indices = index_names(import, rank);
+    if (rank == 3)
+        memcpy(indices, (const char *[]){"n", "c", "l"}, 3 * sizeof *indices);
+    return indices;
+}
+
 static int64_t *numbers(Import *import, const char *name, int rank, int64_t otherwise) {
     int count = 0;
     const int64_t *given = attribute_integers(import, name, &count);
@@ -70,7 +77,7 @@ static Size window_count(Import *import, const Window *w, int d) {
     return size_number(count);
 }
 
-Window window_of(Import *import, const Operand *image, const Size *kernel) {
+Window window_attributes(Import *import, const Operand *image, const Size *kernel) {
     int rank = image->rank - 2, count;
     if (rank < 1 || rank > 3) {
         refuse_node(import, "images of %d dimensions are not known", image->rank);
@@ -86,7 +93,7 @@ Window window_of(Import *import, const Operand *image, const Size *kernel) {
                 .after = ARENA_ARRAY(import->arena, int64_t, rank + 1),
                 .input = image->shape + 2,
                 .result = new_shape(import, rank),
-                .indices = index_names(import, image->rank) + 2,
+                .indices = image_indices(import, image->rank) + 2,
                 .inner = ARENA_ARRAY(import->arena, const char *, rank + 1),
                 .ceil = attribute_integer(import, "ceil_mode", 0)};
     for (int d = 0; d < rank; d++) {
@@ -95,7 +102,12 @@ Window window_of(Import *import, const Operand *image, const Size *kernel) {
             w.kernel[d] = known_size(import, kernel[d]);
     }
     pad(import, &w);
-    for (int d = 0; d < rank; d++)
+    return w;
+}
+
+Window window_of(Import *import, const Operand *image, const Size *kernel) {
+    Window w = window_attributes(import, image, kernel);
+    for (int d = 0; d < w.rank; d++)
         w.result[d] = window_count(import, &w, d);
     return w;
 }

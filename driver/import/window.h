@@ -13,8 +13,12 @@ typedef struct Window {
     bool ceil;
 } Window;
 
+/* The indices of an image: batch, channel, space. */
+const char **image_indices(Import *import, int rank);
 /* By the attributes of the node, for an image of that shape, (batch, channel, space...). kernel: sizes of it, which the
  * attribute may give instead if it is NULL. */
+Window window_attributes(Import *import, const Operand *image, const Size *kernel);
+/* The same, with the sizes of the result. */
 Window window_of(Import *import, const Operand *image, const Size *kernel);
 /* Whether what is before and after is nowhere outside the image. */
 bool window_is_inside(const Window *window);
