@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps of a run; a def saves at least so many steps. */
-enum { SHORTEST = 2, LONGEST = 200, LEAST_SAVED = 4 };
+/* Steps of a run; how much a def saves at least. */
+enum { SHORTEST = 2, LONGEST = 200, LEAST_SAVED = 3 };
 
 /* --- texts without names ------------------------------------------------------------------------------------------ */
 
@@ -193,8 +193,27 @@ static Runs same_runs(const Steps *steps, const Window *windows, int count, int 
     return runs;
 }
 
+/* Whether an argument of the def is a weight in all runs. */
+static bool is_weight(const Runs *runs, int take) {
+    for (int run = 0; run < runs->count; run++)
+        if (!runs->items[run].takes.items[take]->operand->known)
+            return false;
+    return true;
+}
+
 static int saved(int count, int length) {
     return (count - 1) * (length - 1) - 1;
+}
+
+/* What is saved, and less for each tensor beyond one that a call takes, weights apart, and beyond one that it gives: a
+ * block of a network has one of each. */
+static int score(const Runs *runs) {
+    int takes = 0;
+    for (int i = 0; runs->count && i < runs->items[0].takes.count; i++)
+        takes += !is_weight(runs, i);
+    if (runs->count < 2)
+        return 0;
+    return 4 * saved(runs->count, runs->items[0].length) / ((takes ? takes : 1) + runs->items[0].gives.count + 2);
 }
 
 static void best_of_length(const Steps *steps, int length, Window *windows, Runs *best) {
@@ -206,11 +225,11 @@ static void best_of_length(const Steps *steps, int length, Window *windows, Runs
     for (int begin = 0, end; begin < count; begin = end) {
         for (end = begin + 1; end < count && windows[end].hash == windows[begin].hash;)
             end++;
-        int known = best->count ? saved(best->count, best->items[0].length) : LEAST_SAVED - 1;
+        int known = best->count ? score(best) : LEAST_SAVED - 1;
         if (saved(end - begin, length) <= known)
             continue;
         Runs runs = same_runs(steps, windows + begin, end - begin, length);
-        if (runs.count > 1 && saved(runs.count, length) > known)
+        if (score(&runs) > known)
             *best = runs;
     }
 }
@@ -286,15 +305,35 @@ static Size block_size(BlockSizes *s, int take, int dimension) {
     return size_symbol(size.name);
 }
 
-/* Weights stand behind what is computed. */
-static bool is_weight(const Runs *runs, int take) {
-    for (int run = 0; run < runs->count; run++)
-        if (!runs->items[run].takes.items[take]->operand->known)
-            return false;
-    return true;
+/* What the names of an argument end with in all runs, from a word on; or its name in the first one. */
+static const char *argument_name(Import *import, const Runs *runs, int take) {
+    const char *first = runs->items[0].takes.items[take]->text, *end = first + strlen(first), *same = first;
+    for (int run = 1; run < runs->count; run++) {
+        const char *other = runs->items[run].takes.items[take]->text, *at = end, *other_end = other + strlen(other);
+        while (at > same && other_end > other && at[-1] == other_end[-1]) {
+            at--;
+            other_end--;
+        }
+        same = at > same ? at : same;
+    }
+    while (same > first && *same && same[-1] != '_')
+        same++;
+    return same > first && isalpha((unsigned char)*same) ? fresh_name(import, same) : first;
 }
 
-static const char *block_head(Import *import, const Runs *runs, const char *name) {
+/* The names that the statements of the def have instead of those of the first run. */
+static Names argument_names(Import *import, const Runs *runs) {
+    Names names = {0};
+    for (int i = 0; i < runs->items[0].takes.count; i++) {
+        Name *name = ARENA_NEW(import->arena, Name);
+        *name = *runs->items[0].takes.items[i];
+        name->text = argument_name(import, runs, i);
+        list_push(import->arena, &names, name);
+    }
+    return names;
+}
+
+static const char *block_head(Import *import, const Runs *runs, const Names *names, const char *name) {
     const Run *first = &runs->items[0];
     BlockSizes sizes = {.import = import, .runs = runs};
     LIST(const char *) words = {0}, results = {0};
@@ -307,7 +346,7 @@ static const char *block_head(Import *import, const Runs *runs, const char *name
             for (int d = 0; d < operand->rank; d++)
                 shape[d] = block_size(&sizes, i, d);
             const char *declared = declared_tensor(import, weight ? "const " : "", operand->type,
-                                                   first->takes.items[i]->text, operand->rank, shape);
+                                                   names->items[i]->text, operand->rank, shape);
             list_push(import->arena, &words, declared);
         }
     for (int i = 0; i < first->gives.count; i++)
@@ -317,11 +356,25 @@ static const char *block_head(Import *import, const Runs *runs, const char *name
     return text.text;
 }
 
+static const char *renamed(Import *import, const Run *run, const Names *names, const char *statements) {
+    Text text = {.arena = import->arena};
+    EACH_TOKEN (import, token, statements) {
+        int take = token.name ? place_of(&run->takes, token.name) : -1;
+        if (take >= 0)
+            text_add(&text, "%s", names->items[take]->text);
+        else
+            text_add_bytes(&text, token.at, token.length);
+    }
+    return text.text;
+}
+
 static void add_block(Import *import, const Runs *runs, const char *name) {
     Text text = {.arena = import->arena};
-    text_add(&text, "%s", block_head(import, runs, name));
-    for (int i = 0; i < runs->items[0].length; i++)
-        add_statements(&text, import->steps.items[runs->items[0].begin + i].text);
+    Names names = argument_names(import, runs);
+    const Run *first = &runs->items[0];
+    text_add(&text, "%s", block_head(import, runs, &names, name));
+    for (int i = 0; i < first->length; i++)
+        add_statements(&text, renamed(import, first, &names, import->steps.items[first->begin + i].text));
     text_add(&text, "}\n");
     list_push(import->arena, &import->blocks, text.text);
 }

@@ -39,11 +39,17 @@ void print_quotient(Import *import) {
     print_pair(import, type, is_signed ? "($0 < 0) == ($1 < 0) ? abs($0) / abs($1) : -(abs($0) / abs($1))" : "$0 / $1");
 }
 
-/* The sign of the divisor, or with fmod that of the dividend. */
+/* The sign of the divisor, or with fmod that of the dividend. In the language it is the first for integers, the second
+ * for floats. */
 void print_remainder(Import *import) {
     ElementType type = input(import, 0)->type;
-    bool fmod = attribute_integer(import, "fmod", 0), is_signed = element_info[type].kind == KIND_SIGNED;
-    print_pair(import, type, fmod && is_signed ? "$0 < 0 ? -(abs($0) % abs($1)) : abs($0) % abs($1)" : "$0 % $1");
+    bool fmod = attribute_integer(import, "fmod", 0), is_float = type_is_float(type);
+    const char *value = "$0 % $1";
+    if (fmod && element_info[type].kind == KIND_SIGNED)
+        value = "$0 < 0 ? -(abs($0) % abs($1)) : abs($0) % abs($1)";
+    if (!fmod && is_float)
+        value = "$0 % $1 == 0 || ($0 % $1 < 0) == ($1 < 0) ? $0 % $1 : $0 % $1 + $1";
+    print_pair(import, type, value);
 }
 
 /* Exponents that are small numbers become products and roots. */

@@ -524,9 +524,11 @@ void print_space_to_depth(Import *import) {
         return;
     Size shape[] = {x->shape[0], size_product(import, x->shape[1], size_number(b * b)), size_number(rows / b),
                     size_number(columns / b)};
-    const char *own[] = {"n", format(import, "c %% %lld", channels),
-                         format(import, "%lld * h + c / %lld", b, channels * b),
-                         format(import, "%lld * w + c / %lld %% %lld", b, channels, b)};
+    bool columns_first = !strcmp(attribute_text(import, "mode", "DCR"), "CRD");
+    const char *place = columns_first ? format(import, "c %% %lld", b * b) : format(import, "c / %lld", channels);
+    const char *channel = columns_first ? format(import, "c / %lld", b * b) : format(import, "c %% %lld", channels);
+    const char *own[] = {"n", channel, format(import, "%lld * h + %s / %lld", b, place, b),
+                         format(import, "%lld * w + %s %% %lld", b, place, b)};
     const char *read = element(import, name_of(import, x), 4, own), **indices = index_names(import, 4);
     statement(import, "%s = %s%s", element(import, output(import, 0, x->type, 4, shape)->name, 4, indices), read,
               where(import, 4, indices, shape, NULL));

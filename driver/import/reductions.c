@@ -120,7 +120,7 @@ void print_reduction(Import *import) {
         return;
     const char *value = replaced(import, row->result ? row->result : "$",
                                  wide && strchr(row->result, '(') ? converted(import, TYPE_DOUBLE, sum) : sum, count);
-    value = x->type == TYPE_BOOL ? format(import, "%s != 0", sum) : value;
+    value = x->type == TYPE_BOOL ? format(import, "%s > 0", sum) : value;
     statement(import, "%s = %s", to,
               x->type == TYPE_FLOAT || x->type == TYPE_BOOL ? value : converted(import, x->type, value));
 }

@@ -19,7 +19,7 @@ static double source_of(const Resizing *r, int64_t at) {
     if (!strcmp(r->coordinates, "asymmetric"))
         return (double)at / r->scale;
     if (!strcmp(r->coordinates, "align_corners"))
-        return r->to == 1 ? 0 : (double)at * (double)(r->from - 1) / (double)(r->to - 1);
+        return r->to == 1 ? 0 : (double)at * (double)(r->from - 1) / (r->scale * (double)r->from - 1);
     if (!strcmp(r->coordinates, "pytorch_half_pixel") && r->to == 1)
         return 0;
     if (!strcmp(r->coordinates, "half_pixel_symmetric")) {

@@ -31,8 +31,9 @@ static bool write_weight(Import *import, const Weight *weight, const char *folde
         refuse_node(import, "the tensor '%s' cannot be read: %s", weight->operand->onnx, why);
     if (import->failed)
         return false;
-    Text text = npy_text(import->arena, weight->operand->type, weight->rank, shape, data);
-    if (write_whole(path, text.text, text.length))
+    Text head = npy_head(import->arena, weight->operand->type, weight->rank, shape);
+    size_t bytes = (size_t)count * (size_t)element_info[weight->operand->type].bytes;
+    if (write_whole_parts(path, (FilePart[]){{head.text, head.length}, {data, bytes}}, 2))
         return true;
     complain("cannot write '%s': %s", path, strerror(errno));
     return false;
