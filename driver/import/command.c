@@ -100,11 +100,8 @@ static void add_input(Import *import, const Words *words, const Declared *declar
 
 static void add_tensor(Import *import, const OnnxTensor *tensor) {
     ElementType type;
-    if (!onnx_type(tensor->type, &type) || tensor->count < 0) {
-        refuse_node(import, "the tensor '%s' has the type %s, which is not known here, or no shape", tensor->name,
-                    onnx_type_name(tensor->type));
+    if (!tensor_type(import, tensor, &type))
         return;
-    }
     Size *shape = new_shape(import, tensor->rank);
     for (int d = 0; d < tensor->rank; d++)
         shape[d] = size_number(tensor->shape[d]);

@@ -14,11 +14,8 @@ static Element *one_element(Import *import, ElementType type, int64_t integer, d
 
 static void constant_tensor(Import *import, const OnnxTensor *tensor) {
     ElementType type;
-    if (!onnx_type(tensor->type, &type) || tensor->count < 0) {
-        refuse_node(import, "its tensor has the type %s, which is not known here, or no shape",
-                    onnx_type_name(tensor->type));
+    if (!tensor_type(import, tensor, &type))
         return;
-    }
     Size *shape = new_shape(import, tensor->rank);
     for (int d = 0; d < tensor->rank; d++)
         shape[d] = size_number(tensor->shape[d]);

@@ -129,6 +129,8 @@ Operand *output(Import *import, int number, ElementType type, int rank, const Si
 Operand *known_output(Import *import, int number, ElementType type, int rank, const Size *shape, Element *elements);
 /* A tensor between statements of the present node. */
 const char *temporary(Import *import, const Operand *of, const char *what);
+/* The type of a tensor of the file. False after a message: it or its shape is not known here. */
+bool tensor_type(Import *import, const OnnxTensor *tensor, ElementType *type);
 /* The known contents, or NULL. */
 const Element *contents(Import *import, const Operand *operand);
 /* Known integers, or NULL after a message that names them by `what`. */

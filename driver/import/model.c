@@ -157,9 +157,10 @@ static void read_graph(ModelReader *reader, const WireField *field, void *to) {
     Model *model = to;
     if (field->kind != WIRE_BYTES)
         return;
-    if (field->number == GRAPH_NODE)
-        list_push(reader->arena, &model->nodes, new_node(reader, field->bytes));
-    else if (field->number == GRAPH_TENSOR)
+    if (field->number == GRAPH_NODE) {
+        Node *node = new_node(reader, field->bytes);
+        list_push(reader->arena, &model->nodes, node);
+    } else if (field->number == GRAPH_TENSOR)
         list_push(reader->arena, &model->tensors, read_tensor(reader->arena, field->bytes, &reader->error));
     else if (field->number == GRAPH_INPUT)
         list_push(reader->arena, &model->inputs, new_declared(reader, field->bytes));

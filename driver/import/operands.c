@@ -87,6 +87,17 @@ static const void *bytes_of(Import *import, const Operand *operand) {
     return data;
 }
 
+bool tensor_type(Import *import, const OnnxTensor *tensor, ElementType *type) {
+    bool known = onnx_type(tensor->type, type);
+    const char *name = *tensor->name ? tensor->name : "of its value";
+    if (!known)
+        refuse_node(import, "the tensor '%s' has the type %s, which is not known here", name,
+                    onnx_type_name(tensor->type));
+    else if (tensor->count < 0)
+        refuse_node(import, "the tensor '%s' has a shape that is no shape", name);
+    return !import->failed;
+}
+
 const Element *contents(Import *import, const Operand *operand) {
     if (operand->elements || !operand->tensor || operand->tensor->count > MOST_ELEMENTS)
         return operand->elements;

@@ -113,7 +113,15 @@ void print_global_pool(Import *import) {
             space = size_product(import, space, x->shape[d]);
         }
     }
+    const char *library = mean && x->rank == 4 && x->type == TYPE_FLOAT ? name_of(import, x) : NULL;
     Operand *result = output(import, 0, x->type, x->rank, shape);
+    if (library) {
+        const char *means = temporary(import, result, "mean");
+        statement(import, "%s = global_avg_pool(%s)", means, library);
+        statement(import, "%s = %s%s", element(import, result->name, x->rank, indices), element(import, means, 2, indices),
+                  where(import, x->rank, indices, shape, kept));
+        return;
+    }
     const char *sum = mean ? temporary(import, result, "sum") : result->name;
     const char *read = read_at(import, x, inner), *ranges = where(import, x->rank, indices, shape, kept);
     statement(import, "%s %s=! %s%s", element(import, sum, x->rank, indices), mean ? "+" : "max", read, ranges);

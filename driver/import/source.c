@@ -28,13 +28,12 @@ static void add_list(Text *text, const char *const *words, int count, int indent
 
 void add_head(Text *text, const char *name, const char *const *arguments, int argument_count,
               const char *const *results, int result_count) {
-    text_add(text, "def %s(", name);
-    size_t before = text->length;
-    add_list(text, arguments, argument_count, 8, strlen(name) + 5);
-    bool long_head = text->length - before + strlen(name) > LINE_WIDTH / 2;
-    text_add(text, long_head ? ")\n    -> (" : ") -> (");
-    add_list(text, results, result_count, 8, 8);
-    text_add(text, ") {\n");
+    Text given = {.arena = text->arena}, taken = {.arena = text->arena};
+    text_add(&taken, "def %s(", name);
+    add_list(&taken, arguments, argument_count, 8, strlen(name) + 5);
+    add_list(&given, results, result_count, 8, 8);
+    bool one_line = taken.length + given.length + 10 < LINE_WIDTH && !strchr(taken.text, '\n');
+    text_add(text, one_line ? "%s) -> (%s) {\n" : "%s)\n    -> (%s) {\n", taken.text, given.length ? given.text : "");
 }
 
 void add_statements(Text *text, const char *statements) {
