@@ -27,7 +27,7 @@ static bool in_word(char c) {
     return isalnum((unsigned char)c) || c == '_' || c == '.';
 }
 
-static Token next_token(Import *import, const char *at) {
+static Token token_at(Import *import, const char *at) {
     Token token = {at, 1, NULL};
     bool word = in_word(*at), is_name = word && !isdigit((unsigned char)*at) && *at != '.';
     while (word ? in_word(at[token.length]) : at[token.length] && !in_word(at[token.length]))
@@ -39,14 +39,28 @@ static Token next_token(Import *import, const char *at) {
     return token;
 }
 
-#define EACH_TOKEN(import, token, text)                                                                                \
-    for (Token token = next_token((import), (text)); *token.at; token = next_token((import), token.at + token.length))
+typedef LIST(Token) Tokens;
+
+static Tokens tokens_of(Import *import, const char *text) {
+    Tokens tokens = {0};
+    while (*text) {
+        Token token = token_at(import, text);
+        list_push(import->arena, &tokens, token);
+        text += token.length;
+    }
+    return tokens;
+}
+
+#define EACH_TOKEN(token, tokens)                                                                                      \
+    for (const Token *token = (tokens).items; token < (tokens).items + (tokens).count; token++)
 
 /* --- what is known of the steps ----------------------------------------------------------------------------------- */
 
 typedef struct Steps {
     Import *import;
+    Arena *scratch; /* of one look at runs */
     int count;
+    Tokens *tokens;
     uint64_t *kinds; /* hashes of the texts without names */
     Map defined;     /* the first step that mentions a name, plus 1 */
     Map last;        /* the last one, plus 1 */
@@ -62,16 +76,21 @@ static int step_of(const Map *map, const Name *name) {
     return (int)(intptr_t)address_map_get(map, name) - 1;
 }
 
+static bool is_tensor(const Token *token) {
+    return token->name && token->name->kind == NAME_TENSOR;
+}
+
 static void look_at_step(Steps *steps, int number) {
     Import *import = steps->import;
     uint64_t hash = 14695981039346656037u;
-    EACH_TOKEN (import, token, import->steps.items[number].text) {
-        bool tensor = token.name && token.name->kind == NAME_TENSOR;
-        hash = hashed(hash, tensor ? "@" : token.at, tensor ? 1 : token.length);
-        if (tensor && step_of(&steps->defined, token.name) < 0)
-            address_map_set(import->arena, &steps->defined, token.name, (void *)(intptr_t)(number + 1));
+    steps->tokens[number] = tokens_of(import, import->steps.items[number].text);
+    EACH_TOKEN(token, steps->tokens[number]) {
+        bool tensor = is_tensor(token);
+        hash = hashed(hash, tensor ? "@" : token->at, tensor ? 1 : token->length);
+        if (tensor && step_of(&steps->defined, token->name) < 0)
+            address_map_set(import->arena, &steps->defined, token->name, (void *)(intptr_t)(number + 1));
         if (tensor)
-            address_map_set(import->arena, &steps->last, token.name, (void *)(intptr_t)(number + 1));
+            address_map_set(import->arena, &steps->last, token->name, (void *)(intptr_t)(number + 1));
     }
     steps->kinds[number] = hash;
 }
@@ -80,6 +99,7 @@ static void look_at_step(Steps *steps, int number) {
 static Steps look_at_steps(Import *import) {
     Steps steps = {.import = import, .count = import->steps.count};
     steps.kinds = ARENA_ARRAY(import->arena, uint64_t, steps.count + 1);
+    steps.tokens = ARENA_ARRAY(import->arena, Tokens, steps.count + 1);
     for (int i = 0; i < steps.count; i++)
         look_at_step(&steps, i);
     for (int i = 0; i < import->outputs.count; i++)
@@ -115,14 +135,15 @@ static bool is_made_before(const Steps *steps, const Run *run, const Name *name)
 }
 
 static void add_name(const Steps *steps, Run *run, Text *text, Name *name) {
-    Arena *arena = steps->import->arena;
+    Arena *arena = steps->scratch;
     int place = place_of(&run->names, name);
     if (place < 0) {
         place = run->names.count;
         list_push(arena, &run->names, name);
         if (is_made_before(steps, run, name)) {
             list_push(arena, &run->takes, name);
-            text_add(text, "<%d:%d>", name->operand ? (int)name->operand->type : -1, name->operand ? name->operand->rank : -1);
+            text_add(text, "<%d:%d>", name->operand ? (int)name->operand->type : -1,
+                     name->operand ? name->operand->rank : -1);
         } else if (step_of(&steps->last, name) >= run->begin + run->length) {
             list_push(arena, &run->gives, name);
             text_add(text, "<gives>");
@@ -133,15 +154,23 @@ static void add_name(const Steps *steps, Run *run, Text *text, Name *name) {
 
 static Run run_at(const Steps *steps, int begin, int length) {
     Run run = {.begin = begin, .length = length};
-    Text text = {.arena = steps->import->arena};
+    Text text = {.arena = steps->scratch};
     for (int i = begin; i < begin + length; i++)
-        EACH_TOKEN (steps->import, token, steps->import->steps.items[i].text)
-            if (token.name && token.name->kind == NAME_TENSOR)
-                add_name(steps, &run, &text, token.name);
+        EACH_TOKEN(token, steps->tokens[i])
+            if (is_tensor(token))
+                add_name(steps, &run, &text, token->name);
             else
-                text_add_bytes(&text, token.at, token.length);
+                text_add_bytes(&text, token->at, token->length);
     run.text = text.text;
     return run;
+}
+
+static bool takes_size(const Run *run, const char *name) {
+    for (int k = 0; k < run->takes.count; k++)
+        for (int d = 0; d < run->takes.items[k]->operand->rank; d++)
+            if (sizes_equal(run->takes.items[k]->operand->shape[d], size_symbol(name)))
+                return true;
+    return false;
 }
 
 /* Whether the run can be a def: what it takes and gives are tensors with shapes, and the sizes of run time that its text
@@ -154,14 +183,9 @@ static bool can_be_def(const Steps *steps, const Run *run) {
         if (!run->gives.items[i]->operand)
             return false;
     for (int i = run->begin; i < run->begin + run->length; i++)
-        EACH_TOKEN (steps->import, token, steps->import->steps.items[i].text) {
-            bool found = !token.name || token.name->kind != NAME_SIZE;
-            for (int k = 0; k < run->takes.count && !found; k++)
-                for (int d = 0; d < run->takes.items[k]->operand->rank && !found; d++)
-                    found = sizes_equal(run->takes.items[k]->operand->shape[d], size_symbol(token.name->text));
-            if (!found)
+        EACH_TOKEN(token, steps->tokens[i])
+            if (token->name && token->name->kind == NAME_SIZE && !takes_size(run, token->name->text))
                 return false;
-        }
     return run->gives.count > 0;
 }
 
@@ -179,16 +203,22 @@ static int compare_windows(const void *a, const void *b) {
 
 typedef LIST(Run) Runs;
 
-/* The runs that are the same as the first one of the windows, and do not overlap. */
+/* The windows that do not overlap one before them; how many there are. */
+static int apart(Window *windows, int count, int length) {
+    int kept = 0;
+    for (int i = 0; i < count; i++)
+        if (!kept || windows[i].begin >= windows[kept - 1].begin + length)
+            windows[kept++] = windows[i];
+    return kept;
+}
+
+/* The runs that are the same as the first one of the windows. */
 static Runs same_runs(const Steps *steps, const Window *windows, int count, int length) {
     Runs runs = {0};
     for (int i = 0; i < count; i++) {
-        if (runs.count && windows[i].begin < runs.items[runs.count - 1].begin + length)
-            continue;
         Run run = run_at(steps, windows[i].begin, length);
-        if (!can_be_def(steps, &run) || (runs.count && strcmp(run.text, runs.items[0].text)))
-            continue;
-        list_push(steps->import->arena, &runs, run);
+        if (can_be_def(steps, &run) && (!runs.count || !strcmp(run.text, runs.items[0].text)))
+            list_push(steps->scratch, &runs, run);
     }
     return runs;
 }
@@ -216,31 +246,42 @@ static int score(const Runs *runs) {
     return 4 * saved(runs->count, runs->items[0].length) / ((takes ? takes : 1) + runs->items[0].gives.count + 2);
 }
 
-static void best_of_length(const Steps *steps, int length, Window *windows, Runs *best) {
+/* The places of the best runs so far, of which there are none at first. */
+typedef struct Best {
+    Window *windows;
+    int count, length, score;
+} Best;
+
+static void best_of_length(const Steps *steps, int length, Window *windows, Best *best) {
     int count = steps->count - length + 1;
     for (int i = 0; i < count; i++)
-        windows[i] = (Window){hashed(14695981039346656037u, (const char *)(steps->kinds + i),
-                                     sizeof *steps->kinds * (size_t)length), i};
+        windows[i] = (Window){
+            hashed(14695981039346656037u, (const char *)(steps->kinds + i), sizeof *steps->kinds * (size_t)length), i};
     qsort(windows, (size_t)count, sizeof *windows, compare_windows);
     for (int begin = 0, end; begin < count; begin = end) {
         for (end = begin + 1; end < count && windows[end].hash == windows[begin].hash;)
             end++;
-        int known = best->count ? score(best) : LEAST_SAVED - 1;
-        if (saved(end - begin, length) <= known)
+        int separate = apart(windows + begin, end - begin, length);
+        if (saved(separate, length) <= best->score)
             continue;
-        Runs runs = same_runs(steps, windows + begin, end - begin, length);
-        if (score(&runs) > known)
-            *best = runs;
+        arena_reset(steps->scratch);
+        Runs runs = same_runs(steps, windows + begin, separate, length);
+        if (score(&runs) <= best->score)
+            continue;
+        *best = (Best){best->windows, runs.count, length, score(&runs)};
+        for (int i = 0; i < runs.count; i++)
+            best->windows[i].begin = runs.items[i].begin;
     }
 }
 
 static Runs best_runs(const Steps *steps) {
-    Runs best = {0};
+    Best best = {ARENA_ARRAY(steps->import->arena, Window, steps->count + 1), 0, 0, LEAST_SAVED - 1};
     Window *windows = ARENA_ARRAY(steps->import->arena, Window, steps->count + 1);
     int longest = steps->count / 2 < LONGEST ? steps->count / 2 : LONGEST;
-    for (int length = longest; length >= SHORTEST; length--)
+    for (int length = SHORTEST; length <= longest; length++)
         best_of_length(steps, length, windows, &best);
-    return best;
+    arena_reset(steps->scratch);
+    return same_runs(steps, best.windows, best.count, best.length);
 }
 
 /* --- the def ------------------------------------------------------------------------------------------------------ */
@@ -250,7 +291,7 @@ typedef struct BlockSizes {
     Import *import;
     const Runs *runs;
     LIST(struct BlockSize {
-        int take; /* it stands there first, */
+        int take;      /* it stands there first, */
         int dimension; /* in this one */
         const char *name;
     })
@@ -345,8 +386,8 @@ static const char *block_head(Import *import, const Runs *runs, const Names *nam
                 continue;
             for (int d = 0; d < operand->rank; d++)
                 shape[d] = block_size(&sizes, i, d);
-            const char *declared = declared_tensor(import, weight ? "const " : "", operand->type,
-                                                   names->items[i]->text, operand->rank, shape);
+            const char *declared = declared_tensor(import, weight ? "const " : "", operand->type, names->items[i]->text,
+                                                   operand->rank, shape);
             list_push(import->arena, &words, declared);
         }
     for (int i = 0; i < first->gives.count; i++)
@@ -356,25 +397,26 @@ static const char *block_head(Import *import, const Runs *runs, const Names *nam
     return text.text;
 }
 
-static const char *renamed(Import *import, const Run *run, const Names *names, const char *statements) {
+static const char *renamed(Import *import, const Run *run, const Names *names, Tokens statements) {
     Text text = {.arena = import->arena};
-    EACH_TOKEN (import, token, statements) {
-        int take = token.name ? place_of(&run->takes, token.name) : -1;
+    EACH_TOKEN(token, statements) {
+        int take = token->name ? place_of(&run->takes, token->name) : -1;
         if (take >= 0)
             text_add(&text, "%s", names->items[take]->text);
         else
-            text_add_bytes(&text, token.at, token.length);
+            text_add_bytes(&text, token->at, token->length);
     }
     return text.text;
 }
 
-static void add_block(Import *import, const Runs *runs, const char *name) {
+static void add_block(const Steps *steps, const Runs *runs, const char *name) {
+    Import *import = steps->import;
     Text text = {.arena = import->arena};
     Names names = argument_names(import, runs);
     const Run *first = &runs->items[0];
     text_add(&text, "%s", block_head(import, runs, &names, name));
     for (int i = 0; i < first->length; i++)
-        add_statements(&text, renamed(import, first, &names, import->steps.items[first->begin + i].text));
+        add_statements(&text, renamed(import, first, &names, steps->tokens[first->begin + i]));
     text_add(&text, "}\n");
     list_push(import->arena, &import->blocks, text.text);
 }
@@ -404,15 +446,23 @@ static void put_calls(Import *import, const Runs *runs, const char *name) {
     import->steps.count = to;
 }
 
+/* Whether there was a block. */
+static bool find_block(Import *import, Arena *scratch) {
+    Steps steps = look_at_steps(import);
+    steps.scratch = scratch;
+    Runs runs = best_runs(&steps);
+    if (runs.count < 2)
+        return false;
+    const char *name = fresh_name(import, "block");
+    name_find(&import->names, name)->kind = NAME_RESERVED;
+    add_block(&steps, &runs, name);
+    put_calls(import, &runs, name);
+    return true;
+}
+
 void find_blocks(Import *import) {
-    for (;;) {
-        Steps steps = look_at_steps(import);
-        Runs runs = best_runs(&steps);
-        if (runs.count < 2)
-            return;
-        const char *name = fresh_name(import, "block");
-        name_find(&import->names, name)->kind = NAME_RESERVED;
-        add_block(import, &runs, name);
-        put_calls(import, &runs, name);
-    }
+    Arena *scratch = arena_new();
+    while (find_block(import, scratch))
+        arena_reset(scratch);
+    arena_free(scratch);
 }

@@ -134,7 +134,9 @@ static void finish_output(Import *import, int number) {
     result->name = named->name;
     result->known = false;
     const char **indices = index_names(import, made->rank);
-    const char *value = converted(import, made->type, read_at(import, made, indices));
+    const char *value = read_at(import, made, indices);
+    if (made->known)
+        value = converted(import, made->type, value);
     statement(import, "%s = %s%s", element(import, named->name, made->rank, indices), value,
               where(import, made->rank, indices, made->shape, NULL));
     import->outputs.items[number] = result;

@@ -70,10 +70,6 @@ static const char *image_channel(Import *import, const Convolution *c) {
     return channels == 1 ? group : format(import, "%lld * (%s) + r_c", channels, group);
 }
 
-static const char *outside(const Window *w) {
-    return window_is_inside(w) ? "" : " else 0";
-}
-
 static void print_sum(Import *import, const Convolution *c, const char *to) {
     const Window *w = &c->window;
     const char **filter = ARENA_ARRAY(import->arena, const char *, w->rank + 3);
@@ -83,7 +79,7 @@ static void print_sum(Import *import, const Convolution *c, const char *to) {
     const char *image = element(import, name_of(import, c->image), w->rank + 2,
                                 window_indices(import, w, "n", image_channel(import, c)));
     const char *weight = element(import, name_of(import, c->filters), w->rank + 2, filter);
-    const char *one = format(import, "(%s%s)", image, outside(w));
+    const char *one = window_is_inside(w) ? image : format(import, "(%s else 0)", image);
     const char *channels = c->groups == 1 ? "" : format(import, ", c in 0:%lld", (long long)c->results);
     statement(import, "%s +=! %s * %s%s%s", element(import, to, w->rank + 2, image_indices(import, w->rank + 2)), one,
               weight, window_ranges(import, w), channels);

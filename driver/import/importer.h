@@ -75,7 +75,7 @@ typedef struct Import {
     LIST(const char *) sizes; /* that are known at run time */
     LIST(Step) steps;
     LIST(const char *) blocks; /* the text of defs that the steps call */
-    Text text; /* of the present step */
+    Text text;                 /* of the present step */
 } Import;
 
 /* --- errors --- */

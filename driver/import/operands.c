@@ -156,6 +156,7 @@ static const char *real_text(Import *import, ElementType type, double real) {
     if (isinf(real))
         return real < 0 ? "(-1.0 / 0.0)" : "(1.0 / 0.0)";
     const char *text = "";
+    real = value_round(type, real);
     for (int digits = 1; digits <= 17; digits++) {
         text = format(import, "%.*g", digits, fabs(real));
         if (value_round(type, strtod(text, NULL)) == fabs(real))

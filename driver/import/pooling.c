@@ -118,8 +118,8 @@ void print_global_pool(Import *import) {
     if (library) {
         const char *means = temporary(import, result, "mean");
         statement(import, "%s = global_avg_pool(%s)", means, library);
-        statement(import, "%s = %s%s", element(import, result->name, x->rank, indices), element(import, means, 2, indices),
-                  where(import, x->rank, indices, shape, kept));
+        statement(import, "%s = %s%s", element(import, result->name, x->rank, indices),
+                  element(import, means, 2, indices), where(import, x->rank, indices, shape, kept));
         return;
     }
     const char *sum = mean ? temporary(import, result, "sum") : result->name;

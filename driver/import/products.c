@@ -196,8 +196,7 @@ void print_quantized_product(Import *import) {
     drop_vectors(&p);
     const char *sum = fresh_name(import, format(import, "%s_sum", import->node->outputs.items[0]));
     print_product_of(import, a, b, sum, &p);
-    print_requantized(import, element(import, sum, p.rank, p.indices), 1, 4, 6, p.rank, p.shape, p.rank - 1,
-                       p.indices);
+    print_requantized(import, element(import, sum, p.rank, p.indices), 1, 4, 6, p.rank, p.shape, p.rank - 1, p.indices);
 }
 
 /* --- by an equation ----------------------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 enum { LINE_WIDTH = 118 };
 
 const char *declared_tensor(Import *import, const char *before, ElementType type, const char *name, int rank,
-                                   const Size *shape) {
+                            const Size *shape) {
     const char **sizes = ARENA_ARRAY(import->arena, const char *, rank + 1);
     for (int d = 0; d < rank; d++)
         sizes[d] = size_text(import, shape[d]);
@@ -36,19 +36,23 @@ void add_head(Text *text, const char *name, const char *const *arguments, int ar
     text_add(text, one_line ? "%s) -> (%s) {\n" : "%s)\n    -> (%s) {\n", taken.text, given.length ? given.text : "");
 }
 
+/* Where a line of so many bytes is cut; 0: nowhere. */
+static size_t place_to_cut(const char *line, size_t length, size_t width) {
+    size_t indent = strspn(line, " "), cut = width;
+    if (length <= width)
+        return 0;
+    while (cut > indent && line[cut] != ' ')
+        cut--;
+    return cut > indent ? cut : 0;
+}
+
 void add_statements(Text *text, const char *statements) {
     for (const char *line = statements; *line;) {
-        size_t length = strcspn(line, "\n"), indent = strspn(line, " ");
-        while (length > LINE_WIDTH) {
-            size_t cut = LINE_WIDTH;
-            while (cut > indent && line[cut] != ' ')
-                cut--;
-            if (cut <= indent)
-                break;
-            text_add(text, "%.*s\n%*s", (int)cut, line, (int)indent + 4, "");
+        size_t length = strcspn(line, "\n"), indent = strspn(line, " ") + 4, width = LINE_WIDTH;
+        for (size_t cut; (cut = place_to_cut(line, length, width)); width = LINE_WIDTH - indent) {
+            text_add(text, "%.*s\n%*s", (int)cut, line, (int)indent, "");
             line += cut + 1;
             length -= cut + 1;
-            indent = 0;
         }
         text_add(text, "%.*s\n", (int)length, line);
         line += length + (line[length] == '\n');
@@ -65,7 +69,8 @@ static void add_main_head(Import *import, Text *text, const char *name) {
     }
     for (int i = 0; i < import->weights.count; i++) {
         const Weight *w = &import->weights.items[i];
-        list_push(import->arena, &words, declared_tensor(import, "const ", w->operand->type, w->name, w->rank, w->shape));
+        list_push(import->arena, &words,
+                  declared_tensor(import, "const ", w->operand->type, w->name, w->rank, w->shape));
     }
     for (int i = 0; i < import->outputs.count; i++) {
         const Operand *o = import->outputs.items[i];
