@@ -1,9 +1,9 @@
 /* blocks.c - runs of steps that are there again, with other tensors, become one def that is called.
  *
- * Two runs are the same if their texts are, but for the names of tensors, which must stand at the same places, and if what
- * they take has the same types, and what they give is used at the same places. Their sizes may differ, as long as no
- * statement has them as numbers. The run that saves the most statements is made a def first; what is left, calls included,
- * is looked at again.
+ * Two runs are the same if their texts are, but for the names of tensors, which must stand at the same places, and if
+ * what they take has the same types, and what they give is used at the same places. Their sizes may differ, as long as
+ * no statement has them as numbers. The run that saves the most statements is made a def first; what is left, calls
+ * included, is looked at again.
  */
 #include "driver/import/importer.h"
 #include "lang/map.h"
@@ -173,8 +173,8 @@ static bool takes_size(const Run *run, const char *name) {
     return false;
 }
 
-/* Whether the run can be a def: what it takes and gives are tensors with shapes, and the sizes of run time that its text
- * has are those of what it takes. */
+/* Whether the run can be a def: what it takes and gives are tensors with shapes, and what it takes has the run-time
+ * sizes that its text has. */
 static bool can_be_def(const Steps *steps, const Run *run) {
     for (int i = 0; i < run->takes.count; i++)
         if (!run->takes.items[i]->operand)

@@ -1,5 +1,6 @@
 /* fold.c - computes a node now where all that it reads is known: the arithmetic of shapes. A size that is known at run
- * time stays a symbol, as far as sums and products of sizes go. What is too large to be worth it is left to the program.
+ * time stays a symbol, as far as sums and products of sizes go. What is too large to be worth it is left to the
+ * program.
  */
 #include "driver/import/importer.h"
 #include <math.h>
@@ -261,7 +262,7 @@ static bool fold_range(Import *import) {
     return true;
 }
 
-/* A shape that an input lists. NULL: it has sizes of run time. */
+/* A shape that an input lists. NULL: it has run-time sizes. */
 static Size *listed_shape(Import *import, int number, int *rank) {
     const Element *sizes = integers(import, number, "the shape", rank);
     Size *shape = new_shape(import, *rank);

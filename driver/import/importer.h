@@ -1,8 +1,8 @@
 /* importer.h - what the files of the importer share: one model on its way to source.
  *
  * Nodes are taken in their order. Each one is folded where all that it needs is known, and else printed as statements.
- * What goes wrong first is reported at once with its node; then `failed` holds, what follows may be anything, and nothing
- * is written.
+ * What goes wrong first is reported at once with its node; then `failed` holds, what follows may be anything, and
+ * nothing is written.
  */
 #ifndef DRIVER_IMPORT_IMPORTER_H
 #define DRIVER_IMPORT_IMPORTER_H

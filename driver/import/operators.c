@@ -1,4 +1,5 @@
-/* operators.c - a node by its row of operators.def: whether the row knows its inputs and attributes, and what prints it.
+/* operators.c - a node by its row of operators.def: whether the row knows its inputs and attributes, and what prints
+ * it.
  */
 #include "driver/import/printers.h"
 #include <stdlib.h>

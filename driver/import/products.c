@@ -143,8 +143,7 @@ static void drop_vectors(Product *p) {
     p->rank = kept;
 }
 
-/* The result's indices that no operand gives a range: none, since each dimension is one of an operand's; but for those of
- * one element. */
+/* Each index of the result is one of an operand's, which gives it its range. */
 static void print_product_of(Import *import, const Operand *a, const Operand *b, const char *to, Product *p) {
     const char *left = element(import, name_of(import, a), a->rank, p->a);
     const char *right = element(import, name_of(import, b), b->rank, p->b);

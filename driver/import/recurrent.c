@@ -1,5 +1,5 @@
-/* recurrent.c - LSTM, GRU and RNN as scans, one for each direction. Their gates lie in ONNX's order, one after another in
- * the rows of the weights.
+/* recurrent.c - LSTM, GRU and RNN as scans, one for each direction. Their gates lie in ONNX's order, one after another
+ * in the rows of the weights.
  */
 #include "driver/import/printers.h"
 #include <string.h>

@@ -1,5 +1,5 @@
-/* resize.c - images that become larger or smaller. For each dimension that changes there are two tables, made here: which
- * elements are read, and their weights. So all modes are one sum of products.
+/* resize.c - images that become larger or smaller. For each dimension that changes there are two tables, made here:
+ * which elements are read, and their weights. So all modes are one sum of products.
  */
 #include "driver/import/printers.h"
 #include <math.h>

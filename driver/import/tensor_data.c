@@ -1,5 +1,5 @@
-/* tensor_data.c - tensors of a model: their types, and their contents, which stay in the mapped file. Contents in a file
- * of their own are mapped, too; that file lies in the folder of the model, or below it.
+/* tensor_data.c - tensors of a model: their types, and their contents, which stay in the mapped file. Contents in a
+ * file of their own are mapped, too; that file lies in the folder of the model, or below it.
  */
 #include "driver/import/model.h"
 #include "lang/temporary.h"

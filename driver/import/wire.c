@@ -1,5 +1,5 @@
-/* wire.c - reads protobuf's wire format. A length beyond the end of what holds it, a number that does not end, a kind of
- * field that does not exist: each is an error with its place, and nothing is read after it.
+/* wire.c - reads protobuf's wire format. A length beyond the end of what holds it, a number that does not end, a kind
+ * of field that does not exist: each is an error with its place, and nothing is read after it.
  */
 #include "driver/import/wire.h"
 #include <string.h>

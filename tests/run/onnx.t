@@ -6,6 +6,8 @@ $CC -O1 -o onnx_model "$srcdir/tests/run/onnx_model.c" 2>cc.err || skip_all "no 
 
 # model NAME: the model that standard input describes, as NAME.onnx.
 model() { ./onnx_model >"$1.onnx"; }
+# floats FILE BYTES: those at its end.
+floats() { tail -c "$2" "$1" | od -An -f | xargs; }
 # imports NAME: NAME.onnx becomes NAME.tensor.
 imports() { runs "$1 is imported" "$TENSORC" import "$1.onnx" -o "$1.tensor"; }
 # computes NAME WORDS...: a run of NAME.tensor on seeded inputs leaves its result y.
@@ -29,7 +31,7 @@ model small <<'END'
 opset 17
 input x float N,2,6,6
 output y float N,3
-tensor conv.weight float 4,2,3,3 raw 1 2 3 4 5 6 7 8 9 8 7 6 5 4 3 2 1 0 1 2 3 4 5 6 7 8 9 8 7 6 5 4 3 2 1 0 1 2 3 4 5 6 7 8 9 8 7 6 5 4 3 2 1 0 1 2 3 4 5 6 7 8 9 8 7 6 5 4 3 2 1 0
+tensor conv.weight float 4,2,3,3 repeat 1 2 3 4 5 6 7 8 9 8 7 6 5 4 3 2 1 0
 tensor conv.bias float 4 loose 0.5 0.25 -0.5 1
 tensor fc.weight float 3,4 packed 1 2 3 4 -1 -2 -3 -4 0.5 0.25 0.125 1
 tensor fc.bias float 3 raw 0 1 -1
@@ -64,8 +66,7 @@ export small(conv_weight="small_weights/conv_weight.npy", conv_bias="small_weigh
     fc_weight="small_weights/fc_weight.npy", fc_bias="small_weights/fc_bias.npy")
 END
 same wanted small.tensor "the source is what a person would write"
-is "$(tail -c 16 small_weights/conv_bias.npy | od -An -f | tr -s ' ' | sed 's/ $//')" " 0.5 0.25 -0.5 1" \
-    "weights lie in files beside it"
+is "$(floats small_weights/conv_bias.npy 16)" "0.5 0.25 -0.5 1" "weights lie in files beside it"
 computes small -DN=3
 cat >hand.tensor <<'END'
 import "nn"
@@ -132,8 +133,8 @@ opset 14
 input x float 5,2,3
 output y float 5,1,2,4
 output last float 1,2,4
-tensor w float 1,16,3 raw 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0
-tensor r float 1,16,4 raw 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0
+tensor w float 1,16,3 repeat 1 0 0.5
+tensor r float 1,16,4 repeat 1 0 -0.5
 node LSTM x,w,r y,last hidden_size=4
 END
 imports states
@@ -169,7 +170,7 @@ node Mul x,scale y
 END
 mv weights.bin folder
 imports folder/other
-is "$(tail -c 8 folder/other_weights/scale.npy | od -An -f | tr -s ' ' | sed 's/ $//')" " 1 2" "contents of another file"
+is "$(floats folder/other_weights/scale.npy 8)" "1 2" "contents of another file"
 printf '\0\0' >folder/weights.bin
 refused folder/other "its file is too short"
 ln -sf ../outside.bin folder/weights.bin
@@ -267,7 +268,11 @@ while [ $i -lt 200 ]; do
     $limited "$TENSORC" import cut.onnx -o cut.tensor 2>err
     status=$?
     lines=$(wc -l <err)
-    case $status:$((lines)) in 0:0) [ -s cut.tensor ] ;; 1:1) [ ! -e cut.tensor ] ;; *) false ;; esac || bad="$bad $i:$status"
+    case $status:$((lines)) in
+    0:0) [ -s cut.tensor ] ;;
+    1:1) [ ! -e cut.tensor ] ;;
+    *) false ;;
+    esac || bad="$bad $i:$status"
     i=$((i + 1))
 done
 is "$bad" "" "damaged files are errors, or other models"

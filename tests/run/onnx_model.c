@@ -2,14 +2,15 @@
  *
  *   opset NUMBER
  *   input NAME TYPE SIZES, output NAME TYPE SIZES       1,3,N: a size may be a name; - for none
- *   tensor NAME TYPE SIZES FORM VALUES...               raw: as bytes; packed: as numbers; loose: each by itself;
- *                                                       FILE@OFFSET: in another file
+ *   tensor NAME TYPE SIZES FORM VALUES...               raw: as bytes; repeat: the same, again and again; packed: as
+ *                                                       numbers; loose: each by itself; FILE@OFFSET: in another file
  *   node KIND INPUTS OUTPUTS KEY=VALUE...               a,b; - for none; 3, 0.5, ints:1,2, floats:1,2, text:linear,
  *                                                       tensor:TYPE:SIZES:VALUE
  *
  * With a number it copies a file and changes some bytes, by that number.
  */
 #include <ctype.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,7 +130,7 @@ static void put_value(Buffer *to, const struct Type *type, const char *text) {
     put_bytes(to, type->number == 1 ? (void *)&real : (void *)&integer, (size_t)type->bytes);
 }
 
-static void put_values(Buffer *tensor, const struct Type *type, const char *form, char *rest) {
+static void put_values(Buffer *tensor, const struct Type *type, int64_t count, const char *form, char *rest) {
     Buffer values = {0};
     int field = type->number == 1 ? 4 : type->number == 7 ? 7 : 5;
     for (char *word; (word = next_word(&rest, " \n"));)
@@ -141,8 +142,14 @@ static void put_values(Buffer *tensor, const struct Type *type, const char *form
             put_number(&values, (uint64_t)atoll(word));
         else
             put_value(&values, type, word);
+    size_t once = values.length, wanted = (size_t)(count * type->bytes);
+    for (size_t i = 0; once && !strcmp(form, "repeat") && values.length < wanted; i++) {
+        unsigned char byte = values.bytes[i % once];
+        put_bytes(&values, &byte, 1);
+    }
+    bool is_raw = !strcmp(form, "raw") || !strcmp(form, "repeat");
     if (strcmp(form, "loose"))
-        put_buffer(tensor, strcmp(form, "raw") ? field : 9, &values);
+        put_buffer(tensor, is_raw ? 9 : field, &values);
 }
 
 static void put_entry(Buffer *tensor, const char *key, const char *value) {
@@ -155,8 +162,11 @@ static void put_entry(Buffer *tensor, const char *key, const char *value) {
 static Buffer tensor_of(const char *name, const struct Type *type, char *sizes, const char *form, char *rest) {
     Buffer tensor = {0};
     char *at = strchr(form, '@');
-    for (char *size; !is_none(sizes) && (size = next_word(&sizes, ","));)
+    int64_t count = 1;
+    for (char *size; !is_none(sizes) && (size = next_word(&sizes, ","));) {
         put_integer(&tensor, 1, atoll(size));
+        count *= atoll(size);
+    }
     put_integer(&tensor, 2, type->number);
     put_text(&tensor, 8, name);
     if (at) {
@@ -165,7 +175,7 @@ static Buffer tensor_of(const char *name, const struct Type *type, char *sizes, 
         put_entry(&tensor, "offset", at + 1);
         put_integer(&tensor, 14, 1);
     } else
-        put_values(&tensor, type, form, rest);
+        put_values(&tensor, type, count, form, rest);
     return tensor;
 }
 
