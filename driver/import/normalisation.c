@@ -146,6 +146,19 @@ void print_layer_normalization(Import *import) {
     print_statistic(import, x, &a, 2, scale);
 }
 
+void print_mean_variance_normalization(Import *import) {
+    Operand *x = input(import, 0);
+    bool *axes = ARENA_ARRAY(import->arena, bool, x->rank + 1);
+    if (!axes_given(import, 1, x->rank, axes))
+        for (int d = 0; d < x->rank; d++)
+            axes[d] = d != 1;
+    Axes a = axes_of(import, x, axes);
+    const char *mean, *scale;
+    Operand *result = output(import, 0, x->type, x->rank, x->shape);
+    print_moments(import, x, &a, result->name, 1e-9, &mean, &scale);
+    print_normal(import, x, result->name, mean, scale, NULL, NULL, a.indices);
+}
+
 void print_rms_normalization(Import *import) {
     Operand *x = input(import, 0);
     Axes a = axes_from(import, x, axis_of(import, attribute_integer(import, "axis", -1), x->rank));

@@ -149,12 +149,13 @@ void print_arg_extreme(Import *import) {
               ranges);
 }
 
-/* --- running sums ------------------------------------------------------------------------------------------------- */
+/* --- running sums and products ------------------------------------------------------------------------------------ */
 
-void print_cumulative_sum(Import *import) {
+void print_running(Import *import) {
     Operand *x = input(import, 0);
     int count;
     const Element *axes = integers(import, 1, "the axis", &count);
+    bool sums = !strcmp(import->node->kind, "CumSum");
     bool exclusive = attribute_integer(import, "exclusive", 0), reverse = attribute_integer(import, "reverse", 0);
     int axis = axis_of(import, axes && count ? axes[0].value.integer : 0, x->rank);
     if (!x->rank)
@@ -166,6 +167,48 @@ void print_cumulative_sum(Import *import) {
     const char *e = element(import, name_of(import, x), x->rank, a.inner);
     Operand *result = output(import, 0, x->type, x->rank, x->shape);
     const char *compared = reverse ? exclusive ? ">" : ">=" : exclusive ? "<" : "<=";
-    statement(import, "%s +=! %s where %s in 0:%s, %s in 0:%s, %s %s %s",
-              element(import, result->name, x->rank, a.indices), e, i, size, r, size, r, compared, i);
+    statement(import, "%s %s=! %s where %s in 0:%s, %s in 0:%s, %s %s %s",
+              element(import, result->name, x->rank, a.indices), sums ? "+" : "*", e, i, size, r, size, r, compared, i);
+}
+
+/* --- the largest elements, in their order ------------------------------------------------------------------------- */
+
+/* How many are asked for: an attribute of older versions, or an input. */
+static int64_t top_count(Import *import) {
+    int count = 0;
+    if (attribute(import, "k"))
+        return attribute_integer(import, "k", 0);
+    const Element *k = integers(import, 1, "how many are taken", &count);
+    return count ? k[0].value.integer : 0;
+}
+
+/* Each element has a rank: how many come before it. Of equal elements the first ones do. */
+void print_top_k(Import *import) {
+    Operand *x = input(import, 0);
+    int axis = axis_of(import, attribute_integer(import, "axis", -1), x->rank);
+    int64_t count = top_count(import);
+    if (!x->rank || count < 0 || (size_known(x->shape[axis]) && count > x->shape[axis].factor))
+        refuse_node(import, "it takes %lld elements", (long long)count);
+    if (import->failed)
+        return;
+    Axes a = axes_one(import, x, axis);
+    Size *shape = new_shape(import, x->rank);
+    memcpy(shape, x->shape, sizeof *shape * (size_t)x->rank);
+    shape[axis] = size_number(count);
+    const char *name = name_of(import, x), *i = a.indices[axis], *r = a.inner[axis];
+    const char *here = element(import, name, x->rank, a.indices), *other = element(import, name, x->rank, a.inner);
+    const char *better = attribute_integer(import, "largest", 1) ? ">" : "<";
+    const char *rank = fresh_name(
+        import, format(import, "%s_rank", *import->node->outputs.items[0] ? import->node->outputs.items[0] : "top"));
+    const char *ranked = element(import, rank, x->rank, a.indices),
+               *ranked_other = element(import, rank, x->rank, a.inner);
+    statement(import, "%s +=! %s %s %s || (%s == %s && %s < %s) ? 1 : 0", ranked, other, better, here, other, here, r,
+              i);
+    const char *ranges = format(import, " where %s in 0:%lld, %s == %s", i, (long long)count, ranked_other, i);
+    if (has_output(import, 0))
+        statement(import, "%s +=! %s%s",
+                  element(import, output(import, 0, x->type, x->rank, shape)->name, x->rank, a.indices), other, ranges);
+    if (has_output(import, 1))
+        statement(import, "%s +=! int64(%s)%s",
+                  element(import, output(import, 1, TYPE_INT64, x->rank, shape)->name, x->rank, a.indices), r, ranges);
 }
