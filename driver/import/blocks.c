@@ -314,7 +314,7 @@ static bool is_one_size(const BlockSizes *s, int take, int dimension) {
         if (!sizes_equal(size_in_run(s, run, take, dimension), size_in_run(s, 0, take, dimension)))
             return false;
     Size size = size_in_run(s, 0, take, dimension);
-    return size_known(size) || (size.factor == 1 && !strchr(size.symbol, ' '));
+    return size_known(size) || (size.factor == 1 && !size.addend && !strchr(size.symbol, ' '));
 }
 
 static bool is_size_taken(const BlockSizes *s, const char *name) {

@@ -64,7 +64,7 @@ void print_filled(Import *import) {
     Value value = filling(import);
     Size *shape = new_shape(import, rank);
     for (int d = 0; d < rank; d++) {
-        shape[d] = (Size){sizes[d].value.integer, sizes[d].symbol};
+        shape[d] = (Size){sizes[d].value.integer, sizes[d].symbol, 0};
         if (size_known(shape[d]) && shape[d].factor < 0)
             refuse_node(import, "the shape has the size %lld", (long long)shape[d].factor);
     }
@@ -89,15 +89,15 @@ void print_shape_of(Import *import) {
     Size count = size_number(end - begin);
     Element *elements = ARENA_ARRAY(import->arena, Element, count.factor + 1);
     for (int64_t d = begin; d < end; d++) {
-        elements[d - begin].value = (Value){.type = TYPE_INT64, .integer = x->shape[d].factor};
-        elements[d - begin].symbol = x->shape[d].symbol;
+        Size size = size_as_symbol(import, x->shape[d]);
+        elements[d - begin] = (Element){{.type = TYPE_INT64, .integer = size.factor}, size.symbol};
     }
     known_output(import, 0, TYPE_INT64, 1, &count, elements);
 }
 
 void print_size_of(Import *import) {
     Operand *x = input(import, 0);
-    Size count = shape_product(import, x->shape, x->rank);
+    Size count = size_as_symbol(import, shape_product(import, x->shape, x->rank));
     Element *e = one_element(import, TYPE_INT64, count.factor, 0);
     e->symbol = count.symbol;
     known_output(import, 0, TYPE_INT64, 0, NULL, e);

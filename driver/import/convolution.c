@@ -17,7 +17,8 @@ static Convolution convolution_of(Import *import, int image, int filters, int bi
     c.groups = attribute_integer(import, "group", 1);
     if (c.filters->rank != c.image->rank || c.filters->rank < 3) {
         refuse_node(import, "its filters have %d dimensions, its image %d", c.filters->rank, c.image->rank);
-        c.filters = c.image = new_operand(import, "", TYPE_FLOAT, 3, (Size[]){{1, NULL}, {1, NULL}, {1, NULL}});
+        c.filters = c.image =
+            new_operand(import, "", TYPE_FLOAT, 3, (Size[]){{1, NULL, 0}, {1, NULL, 0}, {1, NULL, 0}});
     }
     c.window = window_of(import, c.image, c.filters->shape + 2);
     c.results = known_size(import, c.filters->shape[0]);

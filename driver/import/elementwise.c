@@ -179,3 +179,25 @@ void print_cast(Import *import) {
     print_elements(import, 0, type, x->rank, x->shape,
                    type == TYPE_BOOL ? format(import, "%s != 0", e) : converted(import, type, e));
 }
+
+/* Before version 7 a list of slopes is one for each channel. */
+void print_parametric_relu(Import *import) {
+    Operand *x = input(import, 0), *slope = input(import, 1);
+    bool of_channels = import->model->opset < 7 && slope->rank == 1 && x->rank > 1;
+    int rank = x->rank;
+    Size *shape = x->shape;
+    const char **indices = index_names(import, rank), *e = read_at(import, x, indices);
+    if (!of_channels)
+        broadcast(import, slope, &rank, &shape);
+    if (rank != x->rank)
+        refuse_node(import, "its slopes have %d dimensions, its input %d", slope->rank, x->rank);
+    if (import->failed)
+        return;
+    const char *factor =
+        of_channels ? read_at(import, slope, size_is(slope->shape[0], 1) ? (const char *const[]){"0"} : indices + 1)
+                    : read_broadcast(import, slope, rank, shape, indices);
+    const char *value = format(import, "%s < 0 ? %s * %s : %s", e, factor, e, e);
+    const char *name = output(import, 0, x->type, rank, x->shape)->name;
+    statement(import, "%s = %s", element(import, name, rank, indices),
+              x->type == TYPE_FLOAT ? value : converted(import, x->type, value));
+}

@@ -65,7 +65,7 @@ static const struct FoldedOperator {
 };
 
 static bool fold_symbols(Import *import, Op op, const Element *a, const Element *b, Element *result) {
-    Size x = {a->value.integer, a->symbol}, y = {b->value.integer, b->symbol}, size = {0, NULL};
+    Size x = {a->value.integer, a->symbol, 0}, y = {b->value.integer, b->symbol, 0}, size = {0, NULL, 0};
     if (op == OP_MUL)
         size = size_product(import, x, y);
     else if (op == OP_ADD && (size_known(x) || size_known(y)))
@@ -81,6 +81,7 @@ static bool fold_symbols(Import *import, Op op, const Element *a, const Element 
         return true;
     } else if (op != OP_DIV)
         return false;
+    size = size_as_symbol(import, size);
     *result = (Element){{.type = a->value.type, .integer = size.factor}, size.symbol};
     return size.factor || op != OP_DIV;
 }
@@ -317,7 +318,8 @@ static bool fold_product(Import *import) {
     if (!from || x->rank != 1 || !type_is_integer(x->type))
         return false;
     for (int64_t i = 0; i < x->shape[0].factor; i++)
-        product = size_product(import, product, (Size){from[i].value.integer, from[i].symbol});
+        product = size_product(import, product, (Size){from[i].value.integer, from[i].symbol, 0});
+    product = size_as_symbol(import, product);
     Element *element = ARENA_NEW(import->arena, Element);
     *element = (Element){{.type = x->type, .integer = product.factor}, product.symbol};
     known_output(import, 0, x->type, attribute_integer(import, "keepdims", 1) != 0, &one, element);

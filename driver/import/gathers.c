@@ -89,7 +89,7 @@ void print_one_hot(Import *import) {
         refuse_node(import, "its values are no pair");
     if (import->failed)
         return;
-    Size size = {value_cast(depth->value, TYPE_INT64).integer, depth->symbol};
+    Size size = {value_cast(depth->value, TYPE_INT64).integer, depth->symbol, 0};
     const char **indices = index_names(import, rank), **place = ARENA_ARRAY(import->arena, const char *, rank);
     Size *shape = new_shape(import, rank);
     for (int d = 0; d < rank; d++) {

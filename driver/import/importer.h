@@ -11,10 +11,12 @@
 #include "driver/options.h"
 #include "lang/value.h"
 
-/* A size: factor times what is known at run time. symbol: an expression of the source, or NULL for a number. */
+/* A size: factor times what is known at run time, and addend more. symbol: an expression of the source, or NULL for a
+ * number, which has no addend. */
 typedef struct Size {
     int64_t factor;
     const char *symbol;
+    int64_t addend;
 } Size;
 
 /* An element that is known now, or an integer times a size that is known at run time. */
@@ -88,13 +90,14 @@ Size size_symbol(const char *symbol);
 bool size_is(Size size, int64_t number);
 bool size_known(Size size);
 bool sizes_equal(Size a, Size b);
+/* The same, as a symbol without an addend. */
+Size size_as_symbol(Import *import, Size size);
 Size size_product(Import *import, Size a, Size b);
 /* The quotient where there is no remainder. False where that is not known. */
 bool size_quotient(Size a, Size b, Size *quotient);
 /* size + number. */
 Size size_sum(Import *import, Size size, int64_t number);
 const char *size_text(Import *import, Size size);
-/* As a factor, in parentheses where it is a sum. */
 Size shape_product(Import *import, const Size *shape, int rank);
 /* The elements of the shape as a number; refuses what is not known. */
 int64_t shape_count(Import *import, const Size *shape, int rank);

@@ -7,7 +7,7 @@
 /* --- shapes ------------------------------------------------------------------------------------------------------- */
 
 static Size size_of_element(const Element *element) {
-    return (Size){element->value.integer, element->symbol};
+    return (Size){element->value.integer, element->symbol, 0};
 }
 
 /* A run of dimensions with as many elements in both shapes. */

@@ -186,7 +186,7 @@ static const char *only_number(Import *import, const Operand *operand) {
         return NULL;
     if (!elements->symbol)
         return number_text(import, elements->value);
-    return format(import, "(%s)", size_text(import, (Size){elements->value.integer, elements->symbol}));
+    return format(import, "(%s)", size_text(import, (Size){elements->value.integer, elements->symbol, 0}));
 }
 
 const char *read_at(Import *import, const Operand *operand, const char *const *indices) {

@@ -135,6 +135,17 @@ static void print_elementwise(Import *import, const struct OperatorRow *row) {
 
 /* --- nodes -------------------------------------------------------------------------------------------------------- */
 
+/* What said before version 7 that, and where, the second operand is broadcast: at the end, as today, is known. */
+static bool is_old_broadcast(Import *import, const struct OperatorRow *row, const char *name) {
+    if (import->model->opset >= 7 || row->least != 2)
+        return false;
+    if (!strcmp(name, "axis")) {
+        int first = input(import, 0)->rank, second = input(import, 1)->rank;
+        return attribute_integer(import, "axis", 0) == first - second;
+    }
+    return !strcmp(name, "broadcast") || !strcmp(name, "consumed_inputs");
+}
+
 static bool is_known(Import *import, const struct OperatorRow *row) {
     const Node *node = import->node;
     bool ours = !*node->domain || !strcmp(node->domain, "ai.onnx");
@@ -144,7 +155,8 @@ static bool is_known(Import *import, const struct OperatorRow *row) {
     else if (node->inputs.count < row->least || node->inputs.count > row->most)
         refuse_node(import, "it has %d input%s", node->inputs.count, node->inputs.count == 1 ? "" : "s");
     for (int i = 0; row && i < node->attributes.count; i++)
-        if (!has_word(row->attributes, node->attributes.items[i]->name))
+        if (!import->failed && !has_word(row->attributes, node->attributes.items[i]->name) &&
+            !is_old_broadcast(import, row, node->attributes.items[i]->name))
             refuse_node(import, "its attribute '%s' is not known", node->attributes.items[i]->name);
     return !import->failed;
 }

@@ -12,6 +12,11 @@ static const char *along(Import *import, const Operand *operand, int axis, const
     return read_at(import, operand, own);
 }
 
+/* Of the type; numbers are as they stand. */
+static const char *as_type(Import *import, ElementType type, const char *value) {
+    return strchr("0123456789(", *value) ? value : converted(import, type, value);
+}
+
 static bool is_zero(Import *import, const Operand *zero) {
     const Element *elements = zero && zero->known ? contents(import, zero) : NULL;
     if (!zero)
@@ -31,14 +36,16 @@ Operand *without_zero(Import *import, Operand *operand, Operand *zero, int axis)
     const char *value =
         converted(import, TYPE_INT32, element(import, name_of(import, operand), operand->rank, indices));
     if (!is_zero(import, zero))
-        value = format(import, "%s - %s", value, converted(import, TYPE_INT32, along(import, zero, axis, indices)));
+        value = format(import, "%s - %s", value, as_type(import, TYPE_INT32, along(import, zero, axis, indices)));
     statement(import, "%s = %s", element(import, wide->name, wide->rank, indices), value);
     return wide;
 }
 
 /* The value, rounded, with the zero point added, as the nearest number of the type. */
 static const char *saturated(Import *import, ElementType type, const char *value, const char *zero) {
-    const char *sum = zero ? format(import, "rint(%s) + float(%s)", value, zero) : format(import, "rint(%s)", value);
+    const char *sum = format(import, "rint(%s)", value);
+    if (zero && strcmp(zero, "0"))
+        sum = format(import, "%s + %s", sum, as_type(import, TYPE_FLOAT, zero));
     return format(import, "%s(max(min(%s, %lld), %lld))", element_info[type].spelling, sum,
                   (long long)integer_limit(type, true), (long long)integer_limit(type, false));
 }
@@ -83,7 +90,7 @@ void print_dequantize(Import *import) {
     const char **indices = index_names(import, x->rank);
     const char *value = converted(import, TYPE_INT32, read_at(import, x, indices));
     if (!is_zero(import, zero))
-        value = format(import, "(%s - %s)", value, converted(import, TYPE_INT32, along(import, zero, axis, indices)));
+        value = format(import, "(%s - %s)", value, as_type(import, TYPE_INT32, along(import, zero, axis, indices)));
     value = format(import, "float(%s) * %s", value, along(import, scale, axis, indices));
     print_elements(import, 0, scale->type, x->rank, x->shape,
                    scale->type == TYPE_FLOAT ? value : converted(import, scale->type, value));

@@ -3,11 +3,11 @@
 #include <string.h>
 
 Size size_number(int64_t number) {
-    return (Size){number, NULL};
+    return (Size){number, NULL, 0};
 }
 
 Size size_symbol(const char *symbol) {
-    return (Size){1, symbol};
+    return (Size){1, symbol, 0};
 }
 
 bool size_known(Size size) {
@@ -19,11 +19,20 @@ bool size_is(Size size, int64_t number) {
 }
 
 bool sizes_equal(Size a, Size b) {
-    return a.factor == b.factor && !a.symbol == !b.symbol && (!a.symbol || !strcmp(a.symbol, b.symbol));
+    return a.factor == b.factor && a.addend == b.addend && !a.symbol == !b.symbol &&
+           (!a.symbol || !strcmp(a.symbol, b.symbol));
+}
+
+Size size_as_symbol(Import *import, Size size) {
+    return size.addend ? size_symbol(size_text(import, size)) : size;
 }
 
 Size size_product(Import *import, Size a, Size b) {
-    Size product = {0, a.symbol ? a.symbol : b.symbol};
+    if (size_is(a, 1) || size_is(b, 1))
+        return size_is(a, 1) ? b : a;
+    a = size_as_symbol(import, a);
+    b = size_as_symbol(import, b);
+    Size product = {0, a.symbol ? a.symbol : b.symbol, 0};
     if (__builtin_mul_overflow(a.factor, b.factor, &product.factor))
         refuse_node(import, "a tensor is too large");
     if (a.symbol && b.symbol)
@@ -46,29 +55,32 @@ static bool symbol_quotient(const char *a, const char *b, const char **quotient)
 }
 
 bool size_quotient(Size a, Size b, Size *quotient) {
-    if (!b.factor || a.factor % b.factor || !symbol_quotient(a.symbol, b.symbol, &quotient->symbol))
+    *quotient = size_number(1);
+    if (sizes_equal(a, b) && (a.factor || a.symbol))
+        return true;
+    if (a.addend || b.addend || !b.factor || a.factor % b.factor ||
+        !symbol_quotient(a.symbol, b.symbol, &quotient->symbol))
         return false;
     quotient->factor = a.factor / b.factor;
     return true;
 }
 
 Size size_sum(Import *import, Size size, int64_t number) {
-    int64_t sum;
-    if (size_known(size)) {
-        if (__builtin_add_overflow(size.factor, number, &sum))
-            refuse_node(import, "a tensor is too large");
-        return size_number(sum);
-    }
-    if (!number)
-        return size;
-    return size_symbol(format(import, "(%s %c %lld)", size_text(import, size), number < 0 ? '-' : '+',
-                              (long long)(number < 0 ? -number : number)));
+    int64_t *sum = size_known(size) ? &size.factor : &size.addend;
+    if (__builtin_add_overflow(*sum, number, sum))
+        refuse_node(import, "a tensor is too large");
+    return size;
 }
 
 const char *size_text(Import *import, Size size) {
     if (!size.symbol)
         return format(import, "%lld", (long long)size.factor);
-    return size.factor == 1 ? size.symbol : format(import, "%lld * %s", (long long)size.factor, size.symbol);
+    const char *text =
+        size.factor == 1 ? size.symbol : format(import, "%lld * %s", (long long)size.factor, size.symbol);
+    if (!size.addend)
+        return text;
+    return format(import, "(%s %c %llu)", text, size.addend < 0 ? '-' : '+',
+                  size.addend < 0 ? -(unsigned long long)size.addend : (unsigned long long)size.addend);
 }
 
 Size *new_shape(Import *import, int rank) {

@@ -65,9 +65,10 @@ static Size window_count(Import *import, const Window *w, int d) {
     if (!size_known(room)) {
         if (w->ceil && w->stride[d] > 1)
             refuse_node(import, "the size %s must be known: bind it with -D", size_text(import, w->input[d]));
-        return w->stride[d] == 1
-                   ? size_sum(import, room, 1)
-                   : size_symbol(format(import, "(%s / %lld + 1)", size_text(import, room), (long long)w->stride[d]));
+        Size steps = room;
+        if (w->stride[d] > 1)
+            steps = size_symbol(format(import, "(%s / %lld)", size_text(import, room), (long long)w->stride[d]));
+        return size_sum(import, steps, 1);
     }
     if (room.factor < 0)
         refuse_node(import, "its window is larger than the image");
