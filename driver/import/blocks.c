@@ -13,6 +13,8 @@
 
 /* Steps of a run; how much a def saves at least. */
 enum { SHORTEST = 2, LONGEST = 200, LEAST_SAVED = 3 };
+/* So many defs are made, for so many steps: looking for them takes time. */
+enum { MOST_BLOCKS = 32, MOST_STEPS = 20000 };
 
 /* --- texts without names ------------------------------------------------------------------------------------------ */
 
@@ -462,7 +464,7 @@ static bool find_block(Import *import, Arena *scratch) {
 
 void find_blocks(Import *import) {
     Arena *scratch = arena_new();
-    while (find_block(import, scratch))
+    while (import->steps.count <= MOST_STEPS && import->blocks.count < MOST_BLOCKS && find_block(import, scratch))
         arena_reset(scratch);
     arena_free(scratch);
 }

@@ -60,25 +60,28 @@ static bool read_words(Arena *arena, int argc, char **argv, Words *words) {
 
 /* --- the graph ---------------------------------------------------------------------------------------------------- */
 
+static const struct BoundSize *bound_size(const Words *words, const char *name) {
+    for (int i = 0; i < words->sizes.count; i++)
+        if (!strcmp(words->sizes.items[i].name, name))
+            return &words->sizes.items[i];
+    return NULL;
+}
+
 /* A size of an input: bound on the command line, or known at run time. */
 static Size declared_size(Import *import, const Words *words, const Declared *input, int dimension) {
     const DeclaredSize *size = &input->shape.items[dimension];
-    if (size->size >= 0)
-        return size_number(size->size);
-    for (int i = 0; i < words->sizes.count; i++)
-        if (!strcmp(words->sizes.items[i].name, size->name))
-            return size_number(words->sizes.items[i].value);
-    const char *onnx =
-        *size->name ? format(import, "size %s", size->name) : format(import, "size %s %d", input->name, dimension);
-    Operand *known = find_operand(import, onnx);
-    if (!known) {
-        known = new_operand(import, onnx, TYPE_INT64, 0, NULL);
-        known->name =
-            fresh_name(import, *size->name ? size->name : format(import, "%s_size_%d", input->name, dimension));
-        name_add(import->arena, &import->names, known->name, NAME_SIZE, NULL);
-        list_push(import->arena, &import->sizes, known->name);
-    }
-    return size_symbol(known->name);
+    const char *like = *size->name ? size->name : format(import, "%s_size_%d", input->name, dimension);
+    const struct BoundSize *bound = bound_size(words, like);
+    if (size->size >= 0 || bound)
+        return size_number(size->size >= 0 ? size->size : bound->value);
+    Name *known = name_find(&import->sizes, like);
+    if (known)
+        return size_symbol(known->operand->name);
+    Operand *operand = ARENA_NEW(import->arena, Operand);
+    operand->name = fresh_name(import, like);
+    name_add(import->arena, &import->names, operand->name, NAME_SIZE, NULL);
+    name_add(import->arena, &import->sizes, like, NAME_SIZE, operand);
+    return size_symbol(operand->name);
 }
 
 static void add_input(Import *import, const Words *words, const Declared *declared) {
@@ -176,7 +179,8 @@ static const char *base_name(Arena *arena, const char *path) {
 }
 
 static int write_files(Import *import, const char *output) {
-    const char *base = base_name(import->arena, output), *folder = format(import, "%s_weights", base);
+    const char *base = base_name(import->arena, strcmp(output, "-") ? output : import->model->path),
+               *folder = format(import, "%s_weights", base);
     const char *beside = format(import, "%s%s", folder_of(import->arena, output), folder);
     find_blocks(import);
     const char *text = source_text(import, fresh_name(import, base), folder);

@@ -17,7 +17,7 @@ static const char *read_input(Import *import, int number, int rank, const Size *
     return read_broadcast(import, input(import, number), rank, shape, index_names(import, rank));
 }
 
-/* A value of the last input's type, of two inputs. */
+/* A value of two inputs, $0 and $1, as one of the type. */
 static void print_pair(Import *import, ElementType type, const char *pattern_of_two) {
     int rank;
     Size *shape;
@@ -64,12 +64,13 @@ void print_power(Import *import) {
     for (size_t i = 0; number && i < sizeof rows / sizeof *rows; i++)
         if (value_cast(number->value, TYPE_DOUBLE).real == rows[i].exponent && (i < 3 || type_is_float(base->type)))
             value = rows[i].value;
-    bool exact = type_is_integer(base->type) && !strcmp(value, "pow($0, $1)");
-    value = exact ? "rint(pow(double($0), double($1)))" : value;
-    print_pair(import, base->type,
-               type_is_float(base->type) && exponent->type != base->type && *value == 'p'
-                   ? format(import, "%s(pow($0, $1))", element_info[base->type].spelling)
-                   : value);
+    const char *type = element_info[base->type].spelling;
+    bool general = *value == 'p';
+    if (general && type_is_integer(base->type))
+        value = "rint(pow(double($0), double($1)))";
+    else if (general && exponent->type != base->type)
+        value = format(import, "%s(pow($0, $1))", type);
+    print_pair(import, base->type, value);
 }
 
 /* Sum, Mean, Min and Max of any number of inputs. */

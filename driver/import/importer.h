@@ -72,9 +72,9 @@ typedef struct Import {
     bool failed;
     NameTable operands; /* by their names in the model */
     NameTable names;    /* of the source */
+    NameTable sizes;    /* that are known at run time, by their names in the model */
     LIST(Operand *) inputs, outputs;
     LIST(Weight) weights;
-    LIST(const char *) sizes; /* that are known at run time */
     LIST(Step) steps;
     LIST(const char *) blocks; /* the text of defs that the steps call */
     Text text;                 /* of the present step */

@@ -96,6 +96,28 @@ static Axes reduced_axes(Import *import, const Operand *x) {
     return axes_of(import, x, reduced);
 }
 
+/* The type that terms are combined in. */
+static ElementType combined_type(const struct ReductionRow *row, ElementType type) {
+    if (type == TYPE_BOOL)
+        return TYPE_INT32;
+    if (type_is_float(type))
+        return element_info[type].bytes < 4 ? TYPE_FLOAT : type;
+    return row->result && strchr(row->result, '(') ? TYPE_DOUBLE : type;
+}
+
+/* So that no power overflows the largest element is taken off, and added again. */
+static void print_log_sum_exp(Import *import, const Operand *x, const Axes *a, int rank, const char **indices,
+                              const Size *shape, const char *ranges) {
+    const char *e = format(import, "float(%s)", read_at(import, x, a->inner));
+    Operand *result = output(import, 0, x->type, rank, shape);
+    const char *top = outer_element(import, a, temporary(import, result, "top"));
+    const char *sum = outer_element(import, a, temporary(import, result, "sum"));
+    statement(import, "%s max=! %s", top, e);
+    statement(import, "%s +=! exp(%s - %s)", sum, e, top);
+    statement(import, "%s = %s%s", element(import, result->name, rank, indices),
+              converted(import, x->type, format(import, "%s + log(%s)", top, sum)), ranges);
+}
+
 void print_reduction(Import *import) {
     Operand *x = input(import, 0);
     const struct ReductionRow *row = reduction_row(import->node->kind);
@@ -103,26 +125,24 @@ void print_reduction(Import *import) {
     Size *shape;
     const char **indices, *ranges;
     int rank = result_of(import, x, &a, attribute_integer(import, "keepdims", 1), &shape, &indices, &ranges);
-    bool narrow = type_is_float(x->type) && element_info[x->type].bytes < 4, nothing = a.kept == x->rank;
-    const char *e = read_at(import, x, a.inner), *count = format(import, "float(%s)", size_text(import, a.count));
-    if (type_is_integer(x->type) || x->type == TYPE_DOUBLE)
-        count = format(import, "%s(%s)", element_info[x->type].spelling, size_text(import, a.count));
-    const char *term = replaced(import, row->term, narrow ? format(import, "float(%s)", e) : e, count);
+    if (!strcmp(row->kind, "ReduceLogSumExp") && x->type != TYPE_DOUBLE && a.kept < x->rank) {
+        print_log_sum_exp(import, x, &a, rank, indices, shape, ranges);
+        return;
+    }
+    ElementType type = combined_type(row, x->type);
+    const char *e = read_at(import, x, a.inner), *count = converted(import, type, size_text(import, a.count));
+    const char *term = replaced(import, row->term, type == x->type ? e : converted(import, type, e), count);
     Operand *result = output(import, 0, x->type, rank, shape);
     const char *to = element(import, result->name, rank, indices);
-    bool direct = !row->result && !narrow && x->type != TYPE_BOOL;
+    bool direct = !row->result && type == x->type;
     const char *sum = direct ? to : element(import, temporary(import, result, "sum"), rank, indices);
-    bool wide = type_is_integer(x->type) && row->result;
-    term = wide && strchr(row->term, '(') ? converted(import, TYPE_DOUBLE, term) : term;
-    statement(import, "%s %s %s%s", sum, nothing ? "=" : row->combine,
-              x->type == TYPE_BOOL ? converted(import, TYPE_INT32, term) : term, ranges);
+    statement(import, "%s %s %s%s", sum, a.kept == x->rank ? "=" : row->combine, term, ranges);
     if (direct)
         return;
-    const char *value = replaced(import, row->result ? row->result : "$",
-                                 wide && strchr(row->result, '(') ? converted(import, TYPE_DOUBLE, sum) : sum, count);
+    const char *value = replaced(import, row->result ? row->result : "$", sum, count);
     value = x->type == TYPE_BOOL ? format(import, "%s > 0", sum) : value;
-    statement(import, "%s = %s", to,
-              x->type == TYPE_FLOAT || x->type == TYPE_BOOL ? value : converted(import, x->type, value));
+    bool same = type == x->type || x->type == TYPE_BOOL;
+    statement(import, "%s = %s", to, same ? value : converted(import, x->type, value));
 }
 
 /* --- places of extremes ------------------------------------------------------------------------------------------- */

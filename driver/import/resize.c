@@ -5,6 +5,9 @@
 #include <math.h>
 #include <string.h>
 
+/* More than any side of an image has. */
+enum { LONGEST = 1 << 24 };
+
 /* How one dimension changes. */
 typedef struct Resizing {
     int64_t from, to;
@@ -154,7 +157,7 @@ static Size *resized_shape(Import *import, const Operand *x, double *scales) {
         bool same = sizes ? sizes[i] < 0 || size_is(x->shape[d], (int64_t)sizes[i]) : scale[i] == 1;
         double from = same ? 1 : (double)known_size(import, x->shape[d]);
         double to = same ? 1 : sizes ? sizes[i] : floor(from * scale[i]);
-        if (!(to >= 1 && to < INT32_MAX && from >= 1))
+        if (!(to >= 1 && to <= LONGEST && from >= 1))
             refuse_node(import, "a dimension becomes %g elements", to);
         else if (!same) {
             shape[d] = size_number((int64_t)to);

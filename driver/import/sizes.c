@@ -2,6 +2,9 @@
 #include "driver/import/importer.h"
 #include <string.h>
 
+/* More than anybody would read. */
+enum { LONGEST = 4096 };
+
 Size size_number(int64_t number) {
     return (Size){number, NULL, 0};
 }
@@ -35,7 +38,9 @@ Size size_product(Import *import, Size a, Size b) {
     Size product = {0, a.symbol ? a.symbol : b.symbol, 0};
     if (__builtin_mul_overflow(a.factor, b.factor, &product.factor))
         refuse_node(import, "a tensor is too large");
-    if (a.symbol && b.symbol)
+    if (a.symbol && b.symbol && strlen(a.symbol) + strlen(b.symbol) > LONGEST)
+        refuse_node(import, "a size is too long an expression");
+    else if (a.symbol && b.symbol)
         product.symbol = format(import, "%s * %s", a.symbol, b.symbol);
     if (!product.factor)
         product.symbol = NULL;

@@ -2,6 +2,9 @@
 #include "driver/import/window.h"
 #include <string.h>
 
+/* More than any window has. */
+enum { MOST = 1 << 24 };
+
 const char **image_indices(Import *import, int rank) {
     const char **indices = index_names(import, rank);
     if (rank == 3)
@@ -17,7 +20,7 @@ static int64_t *numbers(Import *import, const char *name, int rank, int64_t othe
         refuse_node(import, "its attribute '%s' has %d numbers for %d dimensions", name, count, rank);
     for (int d = 0; d < rank; d++) {
         result[d] = given && count == rank ? given[d] : otherwise;
-        if (result[d] < 1 || result[d] > INT32_MAX)
+        if (result[d] < 1 || result[d] > MOST)
             refuse_node(import, "its attribute '%s' has the number %lld", name, (long long)result[d]);
     }
     return result;
@@ -53,7 +56,7 @@ static void pad(Import *import, Window *w) {
         for (int d = 0; pads && d < w->rank; d++) {
             w->before[d] = pads[d];
             w->after[d] = pads[w->rank + d];
-            if (pads[d] < 0 || pads[d] > INT32_MAX || pads[w->rank + d] < 0 || pads[w->rank + d] > INT32_MAX)
+            if (pads[d] < 0 || pads[d] > MOST || pads[w->rank + d] < 0 || pads[w->rank + d] > MOST)
                 refuse_node(import, "its attribute 'pads' has a number that is not allowed");
         }
 }
@@ -101,6 +104,9 @@ Window window_attributes(Import *import, const Operand *image, const Size *kerne
         w.inner[d] = format(import, "r_%s", w.indices[d]);
         if (kernel)
             w.kernel[d] = known_size(import, kernel[d]);
+        if (w.kernel[d] < 1 || w.kernel[d] > MOST || (size_known(w.input[d]) && w.input[d].factor > INT32_MAX))
+            refuse_node(import, "a window of %lld elements, or an image of %s, is too large", (long long)w.kernel[d],
+                        size_text(import, w.input[d]));
     }
     pad(import, &w);
     return w;
