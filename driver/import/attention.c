@@ -152,7 +152,8 @@ static const char *mask_element(Import *import, const Attention *a) {
     Size last = a->mask->rank ? a->mask->shape[a->mask->rank - 1] : size_number(1);
     if (size_is(last, 1) || sizes_equal(last, a->keys[2]))
         return e;
-    return format(import, "(%s else %s)", e, a->mask->type == TYPE_BOOL ? "(0 != 0)" : "(-1.0 / 0.0)");
+    bool truth = a->mask->type == TYPE_BOOL;
+    return format(import, "(%s else %s)", e, truth ? "(0 != 0)" : converted(import, a->mask->type, "-1.0 / 0.0"));
 }
 
 /* The node's output with the products, if it has one: they are those of a step of the computation. */

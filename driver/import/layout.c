@@ -442,12 +442,13 @@ static const char *padding_value(Import *import, const Operand *x) {
             return modes[i][1];
     if (strcmp(mode, "constant"))
         refuse_node(import, "the mode '%s' is not known", mode);
-    if (value && value->known && contents(import, value))
-        return number_text(import, value_cast(contents(import, value)->value, x->type));
-    if (value)
+    bool known = value && value->known && contents(import, value);
+    if (value && !known)
         refuse_node(import, "the value outside, '%s', is not known before the program runs", value->onnx);
-    double real = attribute_real(import, "value", 0);
-    return number_text(import, value_cast((Value){.type = TYPE_DOUBLE, .real = real}, x->type));
+    Value number = {.type = TYPE_DOUBLE, .real = attribute_real(import, "value", 0)};
+    number = value_cast(known ? contents(import, value)->value : number, x->type);
+    const char *text = number_text(import, number);
+    return type_is_float(x->type) && x->type != TYPE_FLOAT ? converted(import, x->type, text) : text;
 }
 
 void print_padding(Import *import) {

@@ -23,7 +23,7 @@ static const char *window_read(Import *import, const Operand *x, const Window *w
 
 static const char *least_of(Import *import, ElementType type) {
     if (type_is_float(type))
-        return "(-1.0 / 0.0)";
+        return converted(import, type, "-1.0 / 0.0");
     return number_text(import, (Value){.type = type, .integer = integer_limit(type, false)});
 }
 

@@ -261,6 +261,8 @@ while [ $i -lt "$length" ]; do
     i=$((i + 1))
 done
 is "$bad" "" "each beginning of a file is an error"
+head -c $((length / 2)) tiny.onnx >cut.onnx
+refused cut "'cut.onnx' is no ONNX model, or damaged: at byte [0-9]+ a field goes beyond the end"
 i=0 bad=
 while [ $i -lt 200 ]; do
     ./onnx_model $i <tiny.onnx >cut.onnx
