@@ -149,12 +149,24 @@ void print_bit_shift(Import *import) {
                format(import, "%.*s%s%s", (int)(type_at - power), power, element_info[type].spelling, type_at + 4));
 }
 
+/* Whether a node or the model reads the present node's output. */
+static bool is_output_read(const Import *import, int number) {
+    const char *name = has_output(import, number) ? import->node->outputs.items[number] : "";
+    bool read = false;
+    for (int i = 0; i < import->outputs.count; i++)
+        read = read || !strcmp(import->outputs.items[i]->onnx, name);
+    for (int i = import->node->number + 1; i < import->model->nodes.count && !read; i++)
+        for (int k = 0; k < import->model->nodes.items[i]->inputs.count; k++)
+            read = read || !strcmp(import->model->nodes.items[i]->inputs.items[k], name);
+    return *name && read;
+}
+
 /* The result is the input, under its name. */
 void print_same(Import *import) {
     Operand *x = input(import, 0);
     if (attribute_integer(import, "training_mode", 0))
         refuse_node(import, "dropout in training is not known");
-    bool mask = has_output(import, 1);
+    bool mask = is_output_read(import, 1);
     Operand *training = input_or_none(import, 2);
     const Element *trains = training && training->known ? contents(import, training) : NULL;
     if (training && (!trains || trains->value.integer))

@@ -2,6 +2,7 @@
  * it.
  */
 #include "driver/import/printers.h"
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,11 +94,24 @@ static void print_call(Import *import, const char *def, ElementType type, int ra
     statement(import, "%s = %s(%s)", output(import, 0, type, rank, shape)->name, def, call);
 }
 
+/* Whether an index stands in a value as a word. */
+static bool has_index(const char *value, const char *index) {
+    size_t length = strlen(index);
+    for (const char *at = value; (at = strstr(at, index)); at++) {
+        bool begins = at == value || (!isalnum((unsigned char)at[-1]) && at[-1] != '_');
+        if (begins && !isalnum((unsigned char)at[length]) && at[length] != '_')
+            return true;
+    }
+    return false;
+}
+
 void print_elements(Import *import, int number, ElementType type, int rank, const Size *shape, const char *value) {
     const char **indices = index_names(import, rank);
     bool *needed = ARENA_ARRAY(import->arena, bool, rank + 1);
     for (int d = 0; d < rank; d++) {
         needed[d] = true;
+        if (!has_index(value, indices[d]))
+            continue;
         for (int i = 0; i < import->node->inputs.count && needed[d]; i++) {
             const Operand *operand = input_or_none(import, i);
             int own = operand ? operand->rank - rank + d : -1;

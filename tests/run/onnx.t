@@ -156,6 +156,19 @@ END
 imports bytes
 computes bytes
 
+model mask <<'END'
+opset 13
+input x float 2,4
+output y float 2,4
+output kept bool 2,4
+node Dropout x d,kept
+node Dropout d e,unread
+node Relu e y
+END
+imports mask
+unlike "$(cat mask.tensor)" unread "what nothing reads is not there"
+computes mask -Werror
+
 # --- contents in another file
 
 printf 'abcdefgh' >outside.bin
