@@ -1,5 +1,6 @@
 /* main.c - what the command line asks for: a subcommand, or the compilation of each file in turn. */
 #include "driver/driver.h"
+#include "driver/import/import.h"
 #include "lang/terminal.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -76,6 +77,8 @@ int main(int argc, char **argv) {
     int status;
     if (argc > 1 && !strcmp(argv[1], "db"))
         status = run_database_command(arena, argc, argv);
+    else if (argc > 1 && !strcmp(argv[1], "import"))
+        status = import_command(arena, argc - 2, argv + 2);
     else if (argc == 2 && !strcmp(argv[1], "help") && access(argv[1], F_OK))
         status = print_help();
     else

@@ -90,6 +90,7 @@ static void print_option(const struct OptionRow *row) {
 
 int print_help(void) {
     puts("usage: tensorc [options] FILE.tensor ...   compile tensor comprehensions to objects\n"
+         "       tensorc import NET.onnx [-o NET.tensor] [-DSIZE=NUMBER]   make source of an ONNX model\n"
          "       tensorc db COMMAND                  look after the tuning database ('tensorc db help')");
     for (int group = 0; group < GROUP_COUNT; group++) {
         printf("\n%s:\n", group_titles[group]);

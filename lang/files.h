@@ -24,6 +24,12 @@ bool file_is_same(const FileIdentity *a, const FileIdentity *b);
 /* Writes a file without a name, or a temporary one beside path, and gives it that name: whole or not at all. "-" is
  * standard output; devices and pipes are written in place. False with errno set, nothing left behind. */
 bool write_whole(const char *path, const void *data, size_t bytes);
+/* The same, of parts that follow each other: none is copied. */
+typedef struct FilePart {
+    const void *data;
+    size_t bytes;
+} FilePart;
+bool write_whole_parts(const char *path, const FilePart *parts, int count);
 /* Whether that would go well now, room for the data apart. False with errno set. */
 bool can_write_whole(const char *path);
 /* The file that the path means once links are followed, also one that does not exist yet. NULL with errno set. */

@@ -211,13 +211,11 @@ Array *npy_load(Arena *arena, const char *path, ElementType type, const char **w
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
-Text npy_text(Arena *arena, ElementType type, int rank, const int64_t *shape, const void *data) {
+Text npy_head(Arena *arena, ElementType type, int rank, const int64_t *shape) {
     char order = element_info[type].bytes == 1 ? '|' : host_is_big_endian() ? '>' : '<';
     char *header = arena_printf(arena, "{'descr': '%c%s', 'fortran_order': False, 'shape': %s, }", order, codes[type],
                                 npy_shape_text(arena, rank, shape));
-    size_t length = strlen(header), bytes = (size_t)element_info[type].bytes;
-    for (int d = 0; d < rank; d++)
-        bytes *= (size_t)shape[d];
+    size_t length = strlen(header);
     bool large = length + 75 > 0xffff; /* version 2 has four bytes for the length */
     size_t prefix = large ? 12 : 10, padded = (prefix + length + 1 + 63) / 64 * 64 - prefix;
     Text text = {.arena = arena};
@@ -225,6 +223,14 @@ Text npy_text(Arena *arena, ElementType type, int rank, const int64_t *shape, co
     for (size_t i = 0; i < prefix - 8; i++)
         text_add_bytes(&text, (char[]){(char)(padded >> 8 * i & 0xff)}, 1);
     text_add(&text, "%s%*s\n", header, (int)(padded - length - 1), "");
+    return text;
+}
+
+Text npy_text(Arena *arena, ElementType type, int rank, const int64_t *shape, const void *data) {
+    Text text = npy_head(arena, type, rank, shape);
+    size_t bytes = (size_t)element_info[type].bytes;
+    for (int d = 0; d < rank; d++)
+        bytes *= (size_t)shape[d];
     text_add_bytes(&text, data, bytes);
     return text;
 }

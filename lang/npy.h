@@ -17,6 +17,8 @@ typedef struct Array {
 Array *npy_load(Arena *arena, const char *path, ElementType type, const char **why);
 /* "(3, 4)" */
 const char *npy_shape_text(Arena *arena, int rank, const int64_t *shape);
+/* What a file begins with; the elements follow. */
+Text npy_head(Arena *arena, ElementType type, int rank, const int64_t *shape);
 /* The bytes of a file. */
 Text npy_text(Arena *arena, ElementType type, int rank, const int64_t *shape, const void *data);
 

@@ -35,6 +35,18 @@ static bool write_all(int file, const char *data, size_t bytes) {
     return true;
 }
 
+typedef struct Contents {
+    const FilePart *parts;
+    int count;
+} Contents;
+
+static bool write_parts(int file, const Contents *contents) {
+    for (int i = 0; i < contents->count; i++)
+        if (!write_all(file, contents->parts[i].data, contents->parts[i].bytes))
+            return false;
+    return true;
+}
+
 /* Closes in any case; the first error stays in errno. */
 static bool close_after(int file, bool good) {
     int error = errno;
@@ -44,13 +56,13 @@ static bool close_after(int file, bool good) {
     return good;
 }
 
-static bool write_in_place(const char *path, const void *data, size_t bytes) {
+static bool write_in_place(const char *path, const Contents *contents) {
     int file = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    return file >= 0 && close_after(file, write_all(file, data, bytes));
+    return file >= 0 && close_after(file, write_parts(file, contents));
 }
 
-static bool fill(int file, const struct stat *old, const void *data, size_t bytes) {
-    return (!old || fchmod(file, old->st_mode & 07777) == 0) && write_all(file, data, bytes);
+static bool fill(int file, const struct stat *old, const Contents *contents) {
+    return (!old || fchmod(file, old->st_mode & 07777) == 0) && write_parts(file, contents);
 }
 
 /* The temporary takes the place of the file, or goes. */
@@ -77,12 +89,12 @@ static int close_but_hold(int file) {
     return -1;
 }
 
-static bool replace_by_name(Arena *arena, const char *path, const struct stat *old, const void *data, size_t bytes) {
+static bool replace_by_name(Arena *arena, const char *path, const struct stat *old, const Contents *contents) {
     char *name;
     int file = temporary_open(arena, path, &name), held = -1;
     if (file < 0)
         return false;
-    if (fill(file, old, data, bytes))
+    if (fill(file, old, contents))
         held = close_but_hold(file);
     else
         close_after(file, false);
@@ -107,39 +119,38 @@ static bool name_file(Arena *arena, int file, const char *path, bool *named) {
     return true;
 }
 
-static bool replace(Arena *arena, const char *path, const struct stat *old, const void *data, size_t bytes) {
+static bool replace(Arena *arena, const char *path, const struct stat *old, const Contents *contents) {
     bool named = false;
     if (old && access(path, W_OK) != 0)
         return false;
     int file = open(folder_of(arena, path), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
     if (file < 0)
-        return replace_by_name(arena, path, old, data, bytes);
-    if (!fill(file, old, data, bytes))
+        return replace_by_name(arena, path, old, contents);
+    if (!fill(file, old, contents))
         return close_after(file, false);
     int held = close_but_hold(file);
     if (held < 0)
         return false;
     bool done = name_file(arena, held, path, &named);
     close_after(held, named);
-    return done ? named : replace_by_name(arena, path, old, data, bytes);
+    return done ? named : replace_by_name(arena, path, old, contents);
 }
 
-static bool replace_undisturbed(Arena *arena, const char *path, const struct stat *old, const void *data,
-                                size_t bytes) {
+static bool replace_undisturbed(Arena *arena, const char *path, const struct stat *old, const Contents *contents) {
     sigset_t ending, before;
     sigemptyset(&ending);
     sigaddset(&ending, SIGQUIT);
     for (int i = 0; i < ENDING_SIGNALS; i++)
         sigaddset(&ending, ending_signals[i]);
     sigprocmask(SIG_BLOCK, &ending, &before);
-    bool good = replace(arena, path, old, data, bytes);
+    bool good = replace(arena, path, old, contents);
     int error = errno;
     sigprocmask(SIG_SETMASK, &before, NULL);
     errno = error;
     return good;
 }
 
-static bool write_file(Arena *arena, const char *path, const void *data, size_t bytes) {
+static bool write_file(Arena *arena, const char *path, const Contents *contents) {
     struct stat old;
     bool exists = stat(path, &old) == 0;
     if (exists && S_ISDIR(old.st_mode)) {
@@ -147,11 +158,11 @@ static bool write_file(Arena *arena, const char *path, const void *data, size_t 
         return false;
     }
     if (exists && !S_ISREG(old.st_mode))
-        return write_in_place(path, data, bytes);
+        return write_in_place(path, contents);
     if (!exists && errno != ENOENT)
         return false;
     path = file_behind_links(arena, path);
-    return path && replace_undisturbed(arena, path, exists ? &old : NULL, data, bytes);
+    return path && replace_undisturbed(arena, path, exists ? &old : NULL, contents);
 }
 
 /* A file that goes again at once. */
@@ -190,9 +201,9 @@ bool can_write_whole(const char *path) {
 }
 
 /* After what was printed before. What cannot be written is dropped, so that it fails once. */
-static bool write_standard_output(const void *data, size_t bytes) {
+static bool write_standard_output(const Contents *contents) {
     if (fflush(stdout) == 0)
-        return write_all(STDOUT_FILENO, data, bytes);
+        return write_parts(STDOUT_FILENO, contents);
     int error = errno;
     __fpurge(stdout);
     clearerr(stdout);
@@ -200,17 +211,22 @@ static bool write_standard_output(const void *data, size_t bytes) {
     return false;
 }
 
-bool write_whole(const char *path, const void *data, size_t bytes) {
+bool write_whole_parts(const char *path, const FilePart *parts, int count) {
+    const Contents contents = {parts, count};
     if (strcmp(path, "-") == 0)
-        return write_standard_output(data, bytes);
+        return write_standard_output(&contents);
     if (!*path) {
         errno = ENOENT;
         return false;
     }
     Arena *arena = arena_new();
-    bool good = write_file(arena, path, data, bytes);
+    bool good = write_file(arena, path, &contents);
     int error = errno;
     arena_free(arena);
     errno = error;
     return good;
+}
+
+bool write_whole(const char *path, const void *data, size_t bytes) {
+    return write_whole_parts(path, &(FilePart){data, bytes}, 1);
 }

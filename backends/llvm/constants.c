@@ -148,7 +148,8 @@ bool add_constants(const Code *code, char **object, size_t *bytes) {
 /* The bytes of a constant in the module; NULL: it is no string of bytes. */
 static const void *bytes_of(LLVMValueRef global, size_t *bytes) {
     LLVMValueRef contents = LLVMGetInitializer(global);
-    return LLVMIsConstantString(contents) ? LLVMGetAsString(contents, bytes) : NULL;
+    bool has_bytes = LLVMIsAConstantDataSequential(contents) != NULL; /* what is 0 all over has none */
+    return has_bytes && LLVMIsConstantString(contents) ? LLVMGetAsString(contents, bytes) : NULL;
 }
 
 /* Includes contents, which the module copies, and frees the memory they were made in: they may be larger than all

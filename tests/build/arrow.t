@@ -6,7 +6,7 @@
 
 order="stdlib lang parser sema lower/instr lower/nest lower/kernel autosched/space autosched/model autosched/records
     autosched/search autosched backends/emit backends/run backends/runtime backends/llvm backends/llvm/functions
-    backends driver"
+    backends driver driver/import"
 
 # against ROOT: each include of a folder to the right, or past the door of one, as FILE:LINE: INCLUDE.
 against() {

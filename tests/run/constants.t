@@ -255,4 +255,18 @@ like "$(cat called.schedule)" 'Y_twice_p = cache_read\(Y\.twice,' "is packed"
 cat called.tensor called.schedule >pasted.tensor
 runs "by a schedule that can be pasted" "$TENSORC" -c -O2 --target=x86-64-v4 pasted.tensor -o pasted.o
 ok "and gives the same object" cmp called.o pasted.o
+
+# Constants that are 0 all over have no bytes to compare others with.
+cat >zeros.tensor <<'END'
+def weights(int32(N) from) -> (float(N) zero, float(N) one) { zero(n) = float(from(n) * 0)   one(n) = zero(n) + 1 }
+export weights(N=3)
+END
+runs "zeros" "$TENSORC" -run --threads=1 zeros.tensor --output=zero=zero.npy --output=one=one.npy
+cat >zeros.tensor <<'END'
+def sums(float(M, 3) X, const float(3) a, const float(3) b, const float(3) c) -> (Y) {
+    Y(i, j) = (X(i, j) + a(j)) * b(j) + c(j)
+}
+export sums(M=5, a="zero.npy", b="one.npy", c="zero.npy")
+END
+runs "zeros beside other constants of their size" "$TENSORC" -run --threads=1 zeros.tensor
 done_testing

@@ -54,6 +54,8 @@ static void test_new_and_old(Arena *arena) {
     ok(symlink("b.o", dangling) == 0 && write_whole(dangling, "4", 1) && holds(at(arena, "b.o"), "4"),
        "through a link to what is not there yet");
     ok(write_whole(path, "", 0) && holds(path, ""), "an empty file");
+    FilePart parts[] = {{"on", 2}, {"", 0}, {"e", 1}};
+    ok(write_whole_parts(path, parts, 3) && holds(path, "one"), "of parts");
     is_int(file_count(), 4, "no other files");
 }
 

@@ -1,0 +1,217 @@
+/* command.c - `tensorc import NET.onnx -o NET.tensor`: reads the model, takes its nodes in their order, and writes the
+ * source and, beside it, a folder with the weights. Nothing is written if a node is not known.
+ */
+#include "driver/import/import.h"
+#include "driver/import/importer.h"
+#include "lang/files.h"
+#include "lang/temporary.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STATUS_USAGE = 2 };
+
+typedef struct Words {
+    const char *input, *output;
+    LIST(struct BoundSize {
+        const char *name;
+        int64_t value;
+    })
+    sizes;
+} Words;
+
+/* --- the command line --------------------------------------------------------------------------------------------- */
+
+static bool read_bound_size(Arena *arena, Words *words, const char *text) {
+    const char *equals = strchr(text, '=');
+    char *end = NULL;
+    errno = 0;
+    long long value = equals ? strtoll(equals + 1, &end, 10) : 0;
+    if (!equals || equals == text || !equals[1] || *end || errno || value < 0)
+        return false;
+    struct BoundSize bound = {arena_strndup(arena, text, (size_t)(equals - text)), value};
+    list_push(arena, &words->sizes, bound);
+    return true;
+}
+
+/* -o FILE or -oFILE, and the like. NULL: it is another option. */
+static const char *option_value(const char *option, int argc, char **argv, int *i) {
+    if (strncmp(argv[*i], option, 2))
+        return NULL;
+    if (argv[*i][2])
+        return argv[*i] + 2;
+    return *i + 1 < argc ? argv[++*i] : NULL;
+}
+
+static bool read_words(Arena *arena, int argc, char **argv, Words *words) {
+    for (int i = 0; i < argc; i++) {
+        const char *value;
+        if (argv[i][0] != '-') {
+            if (words->input)
+                return false;
+            words->input = argv[i];
+        } else if ((value = option_value("-o", argc, argv, &i)))
+            words->output = value;
+        else if (!(value = option_value("-D", argc, argv, &i)) || !read_bound_size(arena, words, value))
+            return false;
+    }
+    return words->input;
+}
+
+/* --- the graph ---------------------------------------------------------------------------------------------------- */
+
+static const struct BoundSize *bound_size(const Words *words, const char *name) {
+    for (int i = 0; i < words->sizes.count; i++)
+        if (!strcmp(words->sizes.items[i].name, name))
+            return &words->sizes.items[i];
+    return NULL;
+}
+
+/* A size of an input: bound on the command line, or known at run time. */
+static Size declared_size(Import *import, const Words *words, const Declared *input, int dimension) {
+    const DeclaredSize *size = &input->shape.items[dimension];
+    const char *like = *size->name ? size->name : format(import, "%s_size_%d", input->name, dimension);
+    const struct BoundSize *bound = bound_size(words, like);
+    if (size->size >= 0 || bound)
+        return size_number(size->size >= 0 ? size->size : bound->value);
+    Name *known = name_find(&import->sizes, like);
+    if (known)
+        return size_symbol(known->operand->name);
+    Operand *operand = ARENA_NEW(import->arena, Operand);
+    operand->name = fresh_name(import, like);
+    name_add(import->arena, &import->names, operand->name, NAME_SIZE, NULL);
+    name_add(import->arena, &import->sizes, like, NAME_SIZE, operand);
+    return size_symbol(operand->name);
+}
+
+static void add_input(Import *import, const Words *words, const Declared *declared) {
+    ElementType type;
+    if (find_operand(import, declared->name)) /* a tensor of the file is its default */
+        return;
+    if (!onnx_type(declared->type, &type) || !declared->has_shape) {
+        refuse_node(import, "input '%s' is no tensor of a type and a rank that are known here", declared->name);
+        return;
+    }
+    Size *shape = new_shape(import, declared->shape.count);
+    for (int d = 0; d < declared->shape.count; d++)
+        shape[d] = declared_size(import, words, declared, d);
+    Operand *operand = new_operand(import, declared->name, type, declared->shape.count, shape);
+    operand->name = fresh_name(import, declared->name);
+    name_add(import->arena, &import->names, operand->name, NAME_TENSOR, operand);
+    list_push(import->arena, &import->inputs, operand);
+}
+
+static void add_tensor(Import *import, const OnnxTensor *tensor) {
+    ElementType type;
+    if (!tensor_type(import, tensor, &type))
+        return;
+    Size *shape = new_shape(import, tensor->rank);
+    for (int d = 0; d < tensor->rank; d++)
+        shape[d] = size_number(tensor->shape[d]);
+    Operand *operand = new_operand(import, tensor->name, type, tensor->rank, shape);
+    operand->tensor = tensor;
+    operand->known = true;
+}
+
+/* An output is named before the nodes are taken, so that its name is its own. */
+static void add_output(Import *import, const Declared *declared) {
+    Operand *operand = ARENA_NEW(import->arena, Operand);
+    operand->onnx = declared->name;
+    operand->name = fresh_name(import, declared->name);
+    list_push(import->arena, &import->outputs, operand);
+}
+
+/* The node's output with that name; or a copy of an input or of a weight. */
+static void finish_output(Import *import, int number) {
+    Operand *named = import->outputs.items[number], *made = find_operand(import, named->onnx);
+    if (!made) {
+        refuse_node(import, "nothing makes the output '%s'", named->onnx);
+        return;
+    }
+    bool copy = made->known || strcmp(made->name, named->name);
+    import->outputs.items[number] = made;
+    if (!copy)
+        return;
+    Operand *result = ARENA_NEW(import->arena, Operand);
+    *result = *made;
+    result->name = named->name;
+    result->known = false;
+    const char **indices = index_names(import, made->rank);
+    const char *value = read_at(import, made, indices);
+    if (made->known)
+        value = converted(import, made->type, value);
+    statement(import, "%s = %s%s", element(import, named->name, made->rank, indices), value,
+              where(import, made->rank, indices, made->shape, NULL));
+    import->outputs.items[number] = result;
+}
+
+static void end_step(Import *import) {
+    if (import->text.length)
+        list_push(import->arena, &import->steps, ((Step){import->text.text}));
+    import->text = (Text){.arena = import->arena};
+}
+
+static void read_graph_of(Import *import, const Words *words) {
+    Model *model = import->model;
+    reserve_names(import);
+    for (int i = 0; i < model->tensors.count; i++)
+        add_tensor(import, model->tensors.items[i]);
+    for (int i = 0; i < model->inputs.count; i++)
+        add_input(import, words, model->inputs.items[i]);
+    for (int i = 0; i < model->outputs.count; i++)
+        add_output(import, model->outputs.items[i]);
+    for (int i = 0; i < model->nodes.count && !import->failed; i++) {
+        import->node = model->nodes.items[i];
+        import_node(import);
+        end_step(import);
+    }
+    import->node = NULL;
+    for (int i = 0; i < import->outputs.count && !import->failed; i++)
+        finish_output(import, i);
+    end_step(import);
+}
+
+/* --- files -------------------------------------------------------------------------------------------------------- */
+
+static const char *base_name(Arena *arena, const char *path) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+    return dot && dot != name ? arena_strndup(arena, name, (size_t)(dot - name)) : name;
+}
+
+static int write_files(Import *import, const char *output) {
+    const char *base = base_name(import->arena, strcmp(output, "-") ? output : import->model->path),
+               *folder = format(import, "%s_weights", base);
+    const char *beside = format(import, "%s%s", folder_of(import->arena, output), folder);
+    find_blocks(import);
+    const char *text = source_text(import, fresh_name(import, base), folder);
+    FileIdentity from = file_identity(import->arena, import->model->path), to = file_identity(import->arena, output);
+    if (import->failed)
+        return 1;
+    if (file_is_same(&from, &to)) {
+        complain("'%s' is the model itself: name another file with -o", output);
+        return 1;
+    }
+    if (!write_weights(import, beside))
+        return 1;
+    if (write_whole(output, text, strlen(text)))
+        return 0;
+    complain("cannot write '%s': %s", output, strerror(errno));
+    return 1;
+}
+
+int import_command(Arena *arena, int argc, char **argv) {
+    Words words = {0};
+    if (!read_words(arena, argc, argv, &words)) {
+        complain("usage: tensorc import NET.onnx [-o NET.tensor] [-DSIZE=NUMBER]");
+        return STATUS_USAGE;
+    }
+    if (!words.output)
+        words.output = arena_printf(arena, "%s.tensor", base_name(arena, words.input));
+    Import import = {.arena = arena, .model = onnx_open(arena, words.input), .text = {.arena = arena}};
+    if (!import.model)
+        return 1;
+    read_graph_of(&import, &words);
+    int status = import.failed ? 1 : write_files(&import, words.output);
+    onnx_close(import.model);
+    return status;
+}

@@ -1,0 +1,259 @@
+/* model.c - reads the messages of ONNX that describe a graph. Fields that say nothing about what is computed, such as
+ * documentation, are skipped. A message that is damaged gives one error with its place.
+ */
+#include "driver/import/model.h"
+#include "driver/options.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct ModelReader {
+    Arena *arena;
+    Model *model;
+    WireError error;
+} ModelReader;
+
+/* How a field of a message becomes a part of what it describes. */
+typedef void FieldReader(ModelReader *reader, const WireField *field, void *to);
+
+static void read_message(ModelReader *reader, Bytes bytes, FieldReader *read, void *to) {
+    WireField field;
+    while (wire_next(&bytes, &field, &reader->error))
+        read(reader, &field, to);
+}
+
+/* --- declared inputs and outputs ---------------------------------------------------------------------------------- */
+
+static void read_size(ModelReader *reader, const WireField *field, void *to) {
+    DeclaredSize *size = to;
+    if (field->number == 1 && field->kind == WIRE_NUMBER)
+        size->size = (int64_t)field->value;
+    else if (field->number == 2 && field->kind == WIRE_BYTES)
+        size->name = wire_text(reader->arena, field->bytes);
+}
+
+static void read_shape(ModelReader *reader, const WireField *field, void *to) {
+    Declared *declared = to;
+    if (field->number != 1 || field->kind != WIRE_BYTES)
+        return;
+    DeclaredSize size = {-1, ""};
+    read_message(reader, field->bytes, read_size, &size);
+    list_push(reader->arena, &declared->shape, size);
+}
+
+static void read_tensor_type(ModelReader *reader, const WireField *field, void *to) {
+    Declared *declared = to;
+    if (field->number == 1 && field->kind == WIRE_NUMBER)
+        declared->type = (int)field->value;
+    else if (field->number == 2 && field->kind == WIRE_BYTES) {
+        declared->has_shape = true;
+        read_message(reader, field->bytes, read_shape, declared);
+    }
+}
+
+static void read_type(ModelReader *reader, const WireField *field, void *to) {
+    if (field->number == 1 && field->kind == WIRE_BYTES)
+        read_message(reader, field->bytes, read_tensor_type, to);
+}
+
+static void read_declared(ModelReader *reader, const WireField *field, void *to) {
+    Declared *declared = to;
+    if (field->number == 1 && field->kind == WIRE_BYTES)
+        declared->name = wire_text(reader->arena, field->bytes);
+    else if (field->number == 2 && field->kind == WIRE_BYTES)
+        read_message(reader, field->bytes, read_type, declared);
+}
+
+/* --- nodes -------------------------------------------------------------------------------------------------------- */
+
+static void read_reals(ModelReader *reader, const WireField *field, Attribute *attribute) {
+    Bytes rest = field->bytes;
+    for (; rest.end - rest.at >= 4 && field->kind != WIRE_NUMBER; rest.at += 4)
+        list_push(reader->arena, &attribute->reals, wire_float((uint32_t)wire_bits(rest.at, 4)));
+}
+
+static void read_integers(ModelReader *reader, const WireField *field, Attribute *attribute) {
+    Bytes rest = field->bytes;
+    uint64_t value;
+    if (field->kind == WIRE_NUMBER)
+        list_push(reader->arena, &attribute->integers, (int64_t)field->value);
+    else
+        while (wire_number(&rest, &value, &reader->error))
+            list_push(reader->arena, &attribute->integers, (int64_t)value);
+}
+
+enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_REAL, ATTRIBUTE_INTEGER, ATTRIBUTE_TEXT, ATTRIBUTE_TENSOR, ATTRIBUTE_GRAPH };
+enum { ATTRIBUTE_REALS = 7, ATTRIBUTE_INTEGERS = 8 };
+
+static void read_attribute(ModelReader *reader, const WireField *field, void *to) {
+    Attribute *attribute = to;
+    bool bytes = field->kind == WIRE_BYTES;
+    if (field->number == ATTRIBUTE_NAME && bytes)
+        attribute->name = wire_text(reader->arena, field->bytes);
+    else if (field->number == ATTRIBUTE_REAL && field->kind == WIRE_FOUR)
+        attribute->real = wire_float((uint32_t)field->value);
+    else if (field->number == ATTRIBUTE_INTEGER && field->kind == WIRE_NUMBER)
+        attribute->integer = (int64_t)field->value;
+    else if (field->number == ATTRIBUTE_TEXT && bytes)
+        attribute->text = wire_text(reader->arena, field->bytes);
+    else if (field->number == ATTRIBUTE_TENSOR && bytes)
+        attribute->tensor = read_tensor(reader->arena, field->bytes, &reader->error);
+    else if (field->number == ATTRIBUTE_GRAPH)
+        attribute->has_graph = true;
+    else if (field->number == ATTRIBUTE_REALS)
+        read_reals(reader, field, attribute);
+    else if (field->number == ATTRIBUTE_INTEGERS)
+        read_integers(reader, field, attribute);
+}
+
+enum { NODE_INPUT = 1, NODE_OUTPUT, NODE_NAME, NODE_KIND, NODE_ATTRIBUTE, NODE_DOMAIN = 7 };
+
+static void read_node(ModelReader *reader, const WireField *field, void *to) {
+    Node *node = to;
+    if (field->kind != WIRE_BYTES)
+        return;
+    const char *text = field->number == NODE_ATTRIBUTE ? "" : wire_text(reader->arena, field->bytes);
+    if (field->number == NODE_INPUT)
+        list_push(reader->arena, &node->inputs, text);
+    else if (field->number == NODE_OUTPUT)
+        list_push(reader->arena, &node->outputs, text);
+    else if (field->number == NODE_NAME)
+        node->name = text;
+    else if (field->number == NODE_KIND)
+        node->kind = text;
+    else if (field->number == NODE_DOMAIN)
+        node->domain = text;
+    else if (field->number == NODE_ATTRIBUTE) {
+        Attribute *attribute = ARENA_NEW(reader->arena, Attribute);
+        attribute->name = attribute->text = "";
+        read_message(reader, field->bytes, read_attribute, attribute);
+        list_push(reader->arena, &node->attributes, attribute);
+    }
+}
+
+/* --- the graph ---------------------------------------------------------------------------------------------------- */
+
+enum { GRAPH_NODE = 1, GRAPH_TENSOR = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
+
+static Declared *new_declared(ModelReader *reader, Bytes bytes) {
+    Declared *declared = ARENA_NEW(reader->arena, Declared);
+    declared->name = "";
+    read_message(reader, bytes, read_declared, declared);
+    return declared;
+}
+
+static Node *new_node(ModelReader *reader, Bytes bytes) {
+    Node *node = ARENA_NEW(reader->arena, Node);
+    node->name = node->kind = node->domain = "";
+    node->number = reader->model->nodes.count;
+    read_message(reader, bytes, read_node, node);
+    return node;
+}
+
+static void read_graph(ModelReader *reader, const WireField *field, void *to) {
+    Model *model = to;
+    if (field->kind != WIRE_BYTES)
+        return;
+    if (field->number == GRAPH_NODE) {
+        Node *node = new_node(reader, field->bytes);
+        list_push(reader->arena, &model->nodes, node);
+    } else if (field->number == GRAPH_TENSOR)
+        list_push(reader->arena, &model->tensors, read_tensor(reader->arena, field->bytes, &reader->error));
+    else if (field->number == GRAPH_INPUT)
+        list_push(reader->arena, &model->inputs, new_declared(reader, field->bytes));
+    else if (field->number == GRAPH_OUTPUT)
+        list_push(reader->arena, &model->outputs, new_declared(reader, field->bytes));
+}
+
+typedef struct Opset {
+    const char *domain;
+    int64_t version;
+} Opset;
+
+static void read_opset(ModelReader *reader, const WireField *field, void *to) {
+    Opset *opset = to;
+    if (field->number == 1 && field->kind == WIRE_BYTES)
+        opset->domain = wire_text(reader->arena, field->bytes);
+    else if (field->number == 2 && field->kind == WIRE_NUMBER)
+        opset->version = (int64_t)field->value;
+}
+
+enum { MODEL_GRAPH = 7, MODEL_OPSET = 8 };
+
+static void read_model(ModelReader *reader, const WireField *field, void *to) {
+    Model *model = to;
+    if (field->kind != WIRE_BYTES)
+        return;
+    if (field->number == MODEL_GRAPH)
+        read_message(reader, field->bytes, read_graph, model);
+    else if (field->number == MODEL_OPSET) {
+        Opset opset = {"", 0};
+        read_message(reader, field->bytes, read_opset, &opset);
+        if (!*opset.domain || !strcmp(opset.domain, "ai.onnx"))
+            model->opset = opset.version;
+    }
+}
+
+/* --- files -------------------------------------------------------------------------------------------------------- */
+
+bool map_file(const char *path, Bytes *bytes, const char **why) {
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat info;
+    void *memory = MAP_FAILED;
+    *bytes = (Bytes){NULL, NULL};
+    if (file >= 0 && !fstat(file, &info)) {
+        errno = S_ISDIR(info.st_mode) ? EISDIR : EINVAL;
+        if (S_ISREG(info.st_mode))
+            memory = info.st_size ? mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, file, 0) : NULL;
+    }
+    *why = memory == MAP_FAILED ? strerror(errno) : NULL;
+    if (file >= 0)
+        close(file);
+    if (memory == MAP_FAILED)
+        return false;
+    if (memory)
+        *bytes = (Bytes){memory, (const unsigned char *)memory + info.st_size};
+    return true;
+}
+
+static void unmap(Bytes bytes) {
+    if (bytes.at)
+        munmap((void *)bytes.at, (size_t)(bytes.end - bytes.at));
+}
+
+void onnx_close(Model *model) {
+    unmap(model->file);
+    for (int i = 0; i < model->others.count; i++)
+        unmap(model->others.items[i].bytes);
+}
+
+static bool is_complete(const Model *model) {
+    if (!model->outputs.count)
+        complain("'%s' is no ONNX model: it has no graph with outputs", model->path);
+    else if (model->opset < 1)
+        complain("'%s' does not say which version of ONNX's operators it uses", model->path);
+    return model->outputs.count && model->opset >= 1;
+}
+
+Model *onnx_open(Arena *arena, const char *path) {
+    Model *model = ARENA_NEW(arena, Model);
+    const char *why;
+    model->arena = arena;
+    model->path = path;
+    if (!map_file(path, &model->file, &why)) {
+        complain("cannot read '%s': %s", path, why);
+        return NULL;
+    }
+    ModelReader reader = {.arena = arena, .model = model};
+    read_message(&reader, model->file, read_model, model);
+    if (reader.error.why)
+        complain("'%s' is no ONNX model, or damaged: at byte %lld %s", path,
+                 (long long)(reader.error.at - model->file.at), reader.error.why);
+    if (!reader.error.why && is_complete(model))
+        return model;
+    onnx_close(model);
+    return NULL;
+}

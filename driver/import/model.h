@@ -1,0 +1,85 @@
+/* model.h - an ONNX model as its file has it: nodes, attributes, and tensors whose contents stay where they are.
+ */
+#ifndef DRIVER_IMPORT_MODEL_H
+#define DRIVER_IMPORT_MODEL_H
+
+#include "driver/import/wire.h"
+#include "lang/tensorc.h"
+
+/* A size of a declared shape: a number, or the name of one that is known at run time; "" where it has no name. */
+typedef struct DeclaredSize {
+    int64_t size; /* below 0: not known */
+    const char *name;
+} DeclaredSize;
+
+typedef struct OnnxTensor {
+    const char *name;
+    int type; /* of ONNX */
+    int rank;
+    int64_t *shape;
+    int64_t count;          /* of elements, by its shape */
+    Bytes raw;              /* little-endian elements, one after another */
+    bool has_raw;           /* false: packed */
+    Bytes packed;           /* elements as numbers of the wire format */
+    LIST(uint64_t) loose;   /* elements, or their bits, that stand alone in the file */
+    const char *location;   /* of another file, or NULL */
+    int64_t offset, length; /* in that file; length below 0: all that its shape asks for */
+} OnnxTensor;
+
+typedef struct Attribute {
+    const char *name;
+    float real;
+    int64_t integer;
+    const char *text;
+    const OnnxTensor *tensor;
+    bool has_graph;
+    LIST(float) reals;
+    LIST(int64_t) integers;
+} Attribute;
+
+typedef struct Node {
+    const char *name, *kind, *domain;
+    LIST(const char *) inputs, outputs; /* "" stands for none */
+    LIST(Attribute *) attributes;
+    int number; /* among the nodes of the graph, from 0 */
+} Node;
+
+typedef struct Declared {
+    const char *name;
+    int type; /* of ONNX; 0: no tensor */
+    bool has_shape;
+    LIST(DeclaredSize) shape;
+} Declared;
+
+typedef struct Model {
+    Arena *arena;
+    const char *path;
+    Bytes file;    /* mapped */
+    int64_t opset; /* of ONNX's own operators */
+    LIST(Node *) nodes;
+    LIST(Declared *) inputs, outputs;
+    LIST(OnnxTensor *) tensors; /* initializers */
+    LIST(struct MappedFile {
+        const char *location;
+        Bytes bytes;
+    })
+    others; /* files of tensors */
+} Model;
+
+/* Maps and reads a file. NULL after a message. onnx_close unmaps it. */
+Model *onnx_open(Arena *arena, const char *path);
+void onnx_close(Model *model);
+
+/* tensor_data.c */
+/* The element type of one of ONNX's; false: it has none here. */
+bool onnx_type(int type, ElementType *element);
+const char *onnx_type_name(int type);
+/* The contents, as row-major little-endian elements of its element type: those of the mapped file, unless they are
+ * numbers of the wire format, which are decoded. NULL with *why. */
+const void *tensor_data(Model *model, const OnnxTensor *tensor, const char **why);
+/* Reads a message into a tensor. */
+OnnxTensor *read_tensor(Arena *arena, Bytes bytes, WireError *error);
+/* Maps a file. False with *why. */
+bool map_file(const char *path, Bytes *bytes, const char **why);
+
+#endif

@@ -1,0 +1,295 @@
+#!/bin/sh
+# onnx.t - tensorc import: ONNX models become source that compiles to what the same network is, written by hand.
+. "${srcdir:-.}/tests/lib.sh"
+cd "$work" || exit 1
+$CC -O1 -o onnx_model "$srcdir/tests/run/onnx_model.c" 2>cc.err || skip_all "no C program can be made here"
+
+# model NAME: the model that standard input describes, as NAME.onnx.
+model() { ./onnx_model >"$1.onnx"; }
+# floats FILE BYTES: those at its end.
+floats() { tail -c "$2" "$1" | od -An -f | xargs; }
+# imports NAME: NAME.onnx becomes NAME.tensor.
+imports() { runs "$1 is imported" "$TENSORC" import "$1.onnx" -o "$1.tensor"; }
+# computes NAME WORDS...: a run of NAME.tensor on seeded inputs leaves its result y.
+computes() {
+    computes_name=$1; shift
+    runs "$computes_name runs" "$TENSORC" -run -O0 -fstrict --threads=1 --trials=1 "$@" "$computes_name.tensor" \
+        --output=y="$computes_name.npy"
+}
+# refused NAME PATTERN: one line, which matches, and no file.
+refused() {
+    rm -f "$1.tensor"
+    exits 1 "$1 is refused" "$TENSORC" import "$1.onnx" -o "$1.tensor"
+    like "$(cat err)" "$2" "and says why"
+    is "$(wc -l <err | tr -d ' ')" 1 "in one line"
+    ok "without a file" test ! -e "$1.tensor"
+}
+
+# --- a network, its batch known at run time, its shapes computed
+
+model small <<'END'
+opset 17
+input x float N,2,6,6
+output y float N,3
+tensor conv.weight float 4,2,3,3 repeat 1 2 3 4 5 6 7 8 9 8 7 6 5 4 3 2 1 0
+tensor conv.bias float 4 loose 0.5 0.25 -0.5 1
+tensor fc.weight float 3,4 packed 1 2 3 4 -1 -2 -3 -4 0.5 0.25 0.125 1
+tensor fc.bias float 3 raw 0 1 -1
+tensor rest int64 1 packed -1
+node Conv x,conv.weight,conv.bias /conv/Conv_output_0 pads=ints:1,1,1,1 strides=ints:2,2 name=/conv/Conv
+node Relu /conv/Conv_output_0 r
+node GlobalAveragePool r pooled
+node Shape pooled shape
+node Constant - zero value=tensor:int64:-:0
+node Gather shape,zero batch
+node Constant - axes value_ints=ints:0
+node Unsqueeze batch,axes first
+node Concat first,rest wanted axis=0
+node Reshape pooled,wanted flat
+node Gemm flat,fc.weight,fc.bias y transB=1
+END
+imports small
+cat >wanted <<'END'
+import "nn"
+
+def small(float(N, 2, 6, 6) x, const float(4, 2, 3, 3) conv_weight, const float(4) conv_bias,
+        const float(3, 4) fc_weight, const float(3) fc_bias)
+    -> (float(N, 3) y) {
+    conv_Conv = add_channel(conv2d[S=2, P=1](x, conv_weight), conv_bias)
+    r = relu(conv_Conv)
+    pooled_mean = global_avg_pool(r)
+    pooled(n, c, h, w) = pooled_mean(n, c) where h in 0:1, w in 0:1
+    flat(i, j) = pooled(i, j, 0, 0)
+    y = dense(flat, fc_weight, fc_bias)
+}
+export small(conv_weight="small_weights/conv_weight.npy", conv_bias="small_weights/conv_bias.npy",
+    fc_weight="small_weights/fc_weight.npy", fc_bias="small_weights/fc_bias.npy")
+END
+same wanted small.tensor "the source is what a person would write"
+is "$(floats small_weights/conv_bias.npy 16)" "0.5 0.25 -0.5 1" "weights lie in files beside it"
+computes small -DN=3
+cat >hand.tensor <<'END'
+import "nn"
+def hand(float(N, 2, 6, 6) x) -> (float(N, 3) y) {
+    w(m, c, i, j) = min(9 * c + 3 * i + j, 17 - 9 * c - 3 * i - j) + 1 where m in 0:4, c in 0:2, i in 0:3, j in 0:3
+    f(m, c, i, j) = float(w(m, c, i, j) - (c == 1 ? 1 : 0))
+    b(m) = m == 0 ? 0.5 : m == 1 ? 0.25 : m == 2 ? -0.5 : 1.0 where m in 0:4
+    g(k, m) = k == 0 ? m + 1.0 : k == 1 ? -m - 1.0 : m == 3 ? 1.0 : m == 2 ? 0.125 : m == 1 ? 0.25 : 0.5
+        where k in 0:3, m in 0:4
+    q(k) = k == 0 ? 0.0 : k == 1 ? 1.0 : -1.0 where k in 0:3
+    y = dense(global_avg_pool(relu(add_channel(conv2d[S=2, P=1](x, f), b))), g, q)
+}
+END
+computes hand -DN=3
+same hand.npy small.npy "it computes what the network does that is written by hand"
+
+# --- equal parts
+
+{
+    echo "opset 17
+input x float 2,4
+output y float 2,4"
+    for layer in 1 2 3; do
+        echo "tensor layer$layer.weight float 4,4 raw $layer 2 3 4 5 6 7 8 9 1 2 3 4 5 6 -$layer
+tensor layer$layer.bias float 4 raw $layer 0 1 2"
+    done
+    echo "node MatMul x,layer1.weight a1
+node Add a1,layer1.bias b1
+node Tanh b1 c1
+node MatMul c1,layer2.weight a2
+node Add a2,layer2.bias b2
+node Tanh b2 c2
+node MatMul c2,layer3.weight a3
+node Add a3,layer3.bias b3
+node Tanh b3 y"
+} | model parts
+imports parts
+cat >wanted <<'END'
+import "nn"
+
+def block(float(2, 4) x, const float(4, 4) weight, const float(4) bias) -> (c1) {
+    a1 = matmul(x, weight)
+    b1(i, j) = a1(i, j) + bias(j)
+    c1 = tanh_rows(b1)
+}
+
+def parts(float(2, 4) x, const float(4, 4) layer1_weight, const float(4) layer1_bias,
+        const float(4, 4) layer2_weight, const float(4) layer2_bias, const float(4, 4) layer3_weight,
+        const float(4) layer3_bias)
+    -> (float(2, 4) y) {
+    c1 = block(x, layer1_weight, layer1_bias)
+    c2 = block(c1, layer2_weight, layer2_bias)
+    y = block(c2, layer3_weight, layer3_bias)
+}
+END
+sed '/^export/,$d' parts.tensor >found
+same wanted found "equal parts are one def"
+computes parts
+
+# --- other networks: each statement is checked by -run, against the interpreter
+
+model states <<'END'
+opset 14
+input x float 5,2,3
+output y float 5,1,2,4
+output last float 1,2,4
+tensor w float 1,16,3 repeat 1 0 0.5
+tensor r float 1,16,4 repeat 1 0 -0.5
+node LSTM x,w,r y,last hidden_size=4
+END
+imports states
+computes states
+model bytes <<'END'
+opset 13
+input x float 2,4
+output y float 2,3
+tensor scale float - raw 0.05
+tensor zero uint8 - raw 128
+tensor w int8 4,3 raw 1 -2 3 -4 5 -6 7 -8 9 -10 11 -12
+tensor wscale float - raw 0.01
+tensor wzero int8 - raw 0
+tensor yscale float - raw 0.1
+node QuantizeLinear x,scale,zero q
+node QLinearMatMul q,scale,zero,w,wscale,wzero,yscale,zero p
+node DequantizeLinear p,yscale,zero y
+END
+imports bytes
+computes bytes
+
+model mask <<'END'
+opset 13
+input x float 2,4
+output y float 2,4
+output kept bool 2,4
+node Dropout x d,kept
+node Dropout d e,unread
+node Relu e y
+END
+imports mask
+unlike "$(cat mask.tensor)" unread "what nothing reads is not there"
+computes mask -Werror
+
+# --- contents in another file
+
+printf 'abcdefgh' >outside.bin
+printf '\0\0\200\077\0\0\0\100' >weights.bin
+mkdir -p folder
+model folder/other <<'END'
+opset 17
+input x float 2
+output y float 2
+tensor scale float 2 weights.bin@0
+node Mul x,scale y
+END
+mv weights.bin folder
+imports folder/other
+is "$(floats folder/other_weights/scale.npy 8)" "1 2" "contents of another file"
+printf '\0\0' >folder/weights.bin
+refused folder/other "its file is too short"
+ln -sf ../outside.bin folder/weights.bin
+refused folder/other "outside of the model's folder"
+rm folder/weights.bin
+refused folder/other "No such file"
+model above <<'END'
+opset 17
+input x float 2
+output y float 2
+tensor w float 2 ../outside.bin@0
+node Mul x,w y
+END
+refused above "outside of the model's folder"
+
+# --- what is not known
+
+# unknown NAME PATTERN LINES...: a model of one node.
+unknown() {
+    printf 'opset 17\ninput x float 2,3\noutput y float 2,3\n%s\n' "$3" | model "$1"
+    refused "$1" "$2"
+}
+unknown operator "'operator.onnx', node 'strange' \(Frobnicate\): this operator is not known" \
+    "node Frobnicate x y name=strange"
+unknown attribute "'attribute.onnx', node 0 \(Relu\): its attribute 'speed' is not known" "node Relu x y speed=3"
+unknown mode "node 0 \(Pad\): the mode 'wild' is not known" "node Pad x y mode=text:wild pads=ints:0,0,0,0"
+unknown missing "it reads 'z', which nothing before it makes" "node Add x,z y"
+unknown cycle "it reads 'b', which nothing before it makes" "node Add x,b a
+node Relu a b
+node Relu b y"
+unknown nothing "nothing makes the output 'y'" "node Relu x z"
+unknown twice "it makes 'y', which is there already" "node Relu x y
+node Relu x y"
+unknown shapes "its operands have the sizes 3 and 2" "tensor w float 2 raw 1 2
+node Add x,w y"
+unknown count "it has 1 input" "node Add x y"
+unknown run_time "the new shape, 'x', is not known before the program runs" "node Reshape x,x y"
+unknown huge "the tensor 'w' has a shape that is no shape" "tensor w float 4611686018427387904,3 raw 1
+node Add x,w y"
+unknown strings "type string" "tensor w string 1 raw 1
+node Add x,w y"
+unknown fewer "another number of elements" "tensor w float 2,3 raw 1 2
+node Add x,w y"
+unknown far "a tensor is too large" "tensor s int64 2 raw 1099511627776 1099511627776
+node Reshape x,s y"
+unknown negative "the new shape has the size -5" "tensor s int64 2 raw -5 3
+node Reshape x,s y"
+
+# --- what is no model
+
+echo 'def f(float(N) x) -> (y) { y(i) = x(i) }' >text.onnx
+refused text "is no ONNX model"
+: >empty.onnx
+refused empty "is no ONNX model"
+mkdir directory.onnx
+refused directory "cannot read 'directory.onnx': Is a directory"
+refused nowhere "cannot read 'nowhere.onnx': No such file"
+cp small.onnx itself.onnx
+exits 1 "the model is not written over" "$TENSORC" import itself.onnx -o itself.onnx
+same small.onnx itself.onnx "and stays"
+exits 2 "a usage error" "$TENSORC" import
+exits 2 "another one" "$TENSORC" import small.onnx -Q
+runs "a size may be bound" "$TENSORC" import small.onnx -DN=4 -o bound.tensor
+like "$(cat bound.tensor)" '^def bound\(float\(4, 2, 6, 6\) x' "it is a number then"
+
+# --- damaged files: an error, in one line, and soon
+
+model tiny <<'END'
+opset 17
+input x float N,4
+output y float N,2
+tensor w float 4,2 raw 1 2 3 4 5 6 7 8
+tensor s int64 2 packed -1 2
+node MatMul x,w m
+node Softmax m e axis=-1
+node Reshape e,s y
+END
+imports tiny
+sanitized || ulimit -v 2000000
+have timeout && limited="timeout 20" || limited=
+length=$(wc -c <tiny.onnx)
+i=0 bad=
+while [ $i -lt "$length" ]; do
+    head -c $i tiny.onnx >cut.onnx
+    $limited "$TENSORC" import cut.onnx -o cut.tensor 2>err
+    status=$?
+    [ $status -eq 1 ] && [ "$(wc -l <err)" -eq 1 ] && [ ! -e cut.tensor ] || bad="$bad $i:$status"
+    i=$((i + 1))
+done
+is "$bad" "" "each beginning of a file is an error"
+head -c $((length / 2)) tiny.onnx >cut.onnx
+refused cut "'cut.onnx' is no ONNX model, or damaged: at byte [0-9]+ a field goes beyond the end"
+i=0 bad=
+while [ $i -lt 200 ]; do
+    ./onnx_model $i <tiny.onnx >cut.onnx
+    rm -f cut.tensor
+    $limited "$TENSORC" import cut.onnx -o cut.tensor 2>err
+    status=$?
+    lines=$(wc -l <err)
+    case $status:$((lines)) in
+    0:0) [ -s cut.tensor ] ;;
+    1:1) [ ! -e cut.tensor ] ;;
+    *) false ;;
+    esac || bad="$bad $i:$status"
+    i=$((i + 1))
+done
+is "$bad" "" "damaged files are errors, or other models"
+
+done_testing
