@@ -45,8 +45,8 @@ static bool suits_strips(const Space *space, int number) {
            has_plain_name(stage) && !space->given[number];
 }
 
-/* Whether the index may jump: what wraps around at an end is far away there. What is reflected turns back near it, which
- * bounds are known to if the extent is a number. */
+/* Whether the index may jump: what wraps around at an end is far away there. What is reflected turns back near it, if
+ * the extent is a number: boxes are not known to hold it otherwise. */
 static bool jumps(const Expr *index) {
     int64_t period;
     const Expr *reflected = reflected_index(index, &period);

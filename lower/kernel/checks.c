@@ -17,7 +17,7 @@ typedef struct Span {
     Expr *begin, *end;
 } Span;
 
-/* z < a || b <= z || inside(z): only z from a to b are tested. Returns what is left to test there; NULL: nothing holds. */
+/* z < a || b <= z || inside(z): only z from a to b are tested. Returns what is left to test there; NULL: nothing. */
 static Expr *narrow_span(Arena *arena, Expr *condition, const Var *var, Span *span) {
     Expr *first;
     if (condition->kind != EXPR_OP)

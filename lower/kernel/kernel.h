@@ -140,8 +140,8 @@ KernelCode kernel_code(Arena *arena, const Kernel *kernel);
 /* Whether math functions that are sequences fill more registers than FUNCTIONS_IN_PLACE. */
 bool has_many_functions(Arena *arena, const Kernel *kernel);
 /* The instructions that a loop of a flat kernel runs, an estimate: an int64 expression over what is known where it
- * begins; of what is enough for hundreds of threads, at least so many. NULL: that cannot be told there, as of rows whose
- * lengths are read. */
+ * begins; of what is enough for hundreds of threads, at least so many. NULL: that cannot be told there, as of rows
+ * whose lengths are read. */
 Expr *loop_work(Arena *arena, const Target *target, const Stmt *loop);
 /* Instructions that pay for a thread to take part in a loop. A loop with less than twice that is not shared out. */
 int64_t thread_work(const Target *target);

@@ -14,7 +14,8 @@ def net[L=3, def act=relu_rows](float(N, D) x, const float(L, D, D) w, const flo
         y(n, d) = y(n, d) + t(n, d)
     }
 }
-def twice(float(N, D) x, const float(2, 3, D, D) w, const float(2, 3, D) b) -> (y) { y = net(net(x, w(0), b(0)), w(1), b(1)) }
+def twice(float(N, D) x, const float(2, 3, D, D) w, const float(2, 3, D) b) -> (y) {
+    y = net(net(x, w(0), b(0)), w(1), b(1)) }
 def triangle(float(N) x) -> (y) {
     y(n) = x(n)
     for i in 1:4 { for j in 0:i { y(n) = y(n) * i + j } }
@@ -47,10 +48,12 @@ export triangle(N=9)
 export moved(N=5, D=17)
 export steps(T=6, N=9)
 END
-sed -i 's/^export net\[L=1, act=tanh_rows\] as one(N=5, D=17)/export net[L=1, act=tanh_rows](N=5, D=17) as one/' loops.tensor
+sed -i 's/^export net\[L=1, act=tanh_rows\] as one(N=5, D=17)/export net[L=1, act=tanh_rows](N=5, D=17) as one/' \
+    loops.tensor
 cat >written.tensor <<'END'
 import "nn"
-def layer(float(N, D) x, float(M, D, D) w, float(M, D) b, int32 unused) -> (y) { y(n, d) = x(n, d) where exists w(0, 0, 0), exists b(0, 0) }
+def layer(float(N, D) x, float(M, D, D) w, float(M, D) b, int32 unused) -> (y) {
+    y(n, d) = x(n, d) where exists w(0, 0, 0), exists b(0, 0) }
 def net(float(N, D) x, const float(3, D, D) w, const float(3, D) b) -> (y) {
     w0(o, i) = w(0, o, i)
     w1(o, i) = w(1, o, i)

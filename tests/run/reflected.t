@@ -1,6 +1,6 @@
 #!/bin/sh
-# Chains of stages with `else reflect`: what is computed at a loop is a box around it, as with `else edge`, and values are
-# those of the interpreter, also where tiles go beyond the ends and where sizes are hardly larger than the reach.
+# Chains of stages with `else reflect`: what is computed at a loop is a box around it, as with `else edge`, and values
+# are those of the interpreter, also where tiles go beyond the ends and where sizes are hardly larger than the reach.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
