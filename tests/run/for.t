@@ -52,8 +52,6 @@ sed -i 's/^export net\[L=1, act=tanh_rows\] as one(N=5, D=17)/export net[L=1, ac
     loops.tensor
 cat >written.tensor <<'END'
 import "nn"
-def layer(float(N, D) x, float(M, D, D) w, float(M, D) b, int32 unused) -> (y) {
-    y(n, d) = x(n, d) where exists w(0, 0, 0), exists b(0, 0) }
 def net(float(N, D) x, const float(3, D, D) w, const float(3, D) b) -> (y) {
     w0(o, i) = w(0, o, i)
     w1(o, i) = w(1, o, i)
@@ -102,7 +100,6 @@ export triangle(N=9) as w_triangle
 export moved(N=5, D=17) as w_moved
 export steps(T=6, N=9) as w_steps
 END
-sed -i '/^def layer/d' written.tensor
 cat >main.c <<'END'
 #include "loops.h"
 #include "written.h"
