@@ -23,12 +23,13 @@ program() {
     done
 }
 
-# called FLAGS: functions outside of the object that its code calls, in one line. What frees the memory of temporaries
-# is in every object.
+# called FLAGS: functions outside of the object that its code calls, in one line. What keeps the memory of temporaries
+# (backends/runtime/memory.ll) is in every object.
 called() {
     "$TENSORC" "$@" -S f.tensor -o f.s >log 2>&1 || echo "no code"
     awk '/^[A-Za-z_][A-Za-z0-9_.]*:/ { at = $1; sub(/:.*/, "", at); own[at] = 1 }
-        at != "tensorc_release" && $1 ~ /^(callq?|jmp|bl|b)$/ && $2 ~ /^[a-z][a-z0-9]*(@PLT)?$/ {
+        at !~ /^tensorc[._](put|release|waiting|allocate)/ && $1 ~ /^(callq?|jmp|bl|b)$/ &&
+        $2 ~ /^[a-z][a-z0-9]*(@PLT)?$/ {
             sub(/@PLT/, "", $2)
             calls[$2]++
         }

@@ -76,3 +76,5 @@ runs "a reader that is larger" "$TENSORC" larger.tensor -run
 runs "compiles" "$TENSORC" -O2 --target=x86-64-v3 --threads=1 -c chain.tensor -o chain.o --explain-schedule
 like "$(cat "$work/out" "$work/err")" "strip" "the default computes them in strips"
 is "$(cat "$work/out" "$work/err" | grep -c '[bc]: 1024 x 2048')" 0 "and keeps no whole stage"
+
+done_testing

@@ -162,7 +162,7 @@ static void test_different(Arena *arena, const Target *target) {
 
 /* The mean logarithm of the seconds of what searches with several seeds find for the tasks of the program. */
 static double mean_of_tasks(Arena *arena, const Target *target, const char *model) {
-    enum { SEEDS = 8 };
+    enum { SEEDS = 16 };
     Program *program = program_of_text(arena, similar_products, NULL, 0);
     double sum = 0;
     int count = 0;
