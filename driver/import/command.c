@@ -105,10 +105,7 @@ static void add_tensor(Import *import, const OnnxTensor *tensor) {
     ElementType type;
     if (!tensor_type(import, tensor, &type))
         return;
-    Size *shape = new_shape(import, tensor->rank);
-    for (int d = 0; d < tensor->rank; d++)
-        shape[d] = size_number(tensor->shape[d]);
-    Operand *operand = new_operand(import, tensor->name, type, tensor->rank, shape);
+    Operand *operand = new_operand(import, tensor->name, type, tensor->rank, tensor_shape(import, tensor));
     operand->tensor = tensor;
     operand->known = true;
 }

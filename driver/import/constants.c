@@ -16,10 +16,7 @@ static void constant_tensor(Import *import, const OnnxTensor *tensor) {
     ElementType type;
     if (!tensor_type(import, tensor, &type))
         return;
-    Size *shape = new_shape(import, tensor->rank);
-    for (int d = 0; d < tensor->rank; d++)
-        shape[d] = size_number(tensor->shape[d]);
-    known_output(import, 0, type, tensor->rank, shape, NULL)->tensor = tensor;
+    known_output(import, 0, type, tensor->rank, tensor_shape(import, tensor), NULL)->tensor = tensor;
 }
 
 void print_constant(Import *import) {

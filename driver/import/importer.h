@@ -102,6 +102,7 @@ Size shape_product(Import *import, const Size *shape, int rank);
 /* The elements of the shape as a number; refuses what is not known. */
 int64_t shape_count(Import *import, const Size *shape, int rank);
 Size *new_shape(Import *import, int rank);
+Size *tensor_shape(Import *import, const OnnxTensor *tensor);
 bool shape_equal(const Size *a, const Size *b, int rank);
 bool shape_known(const Size *shape, int rank);
 /* The number of a size that must be known. */

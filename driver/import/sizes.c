@@ -92,6 +92,13 @@ Size *new_shape(Import *import, int rank) {
     return ARENA_ARRAY(import->arena, Size, rank + 1);
 }
 
+Size *tensor_shape(Import *import, const OnnxTensor *tensor) {
+    Size *shape = new_shape(import, tensor->rank);
+    for (int d = 0; d < tensor->rank; d++)
+        shape[d] = size_number(tensor->shape[d]);
+    return shape;
+}
+
 Size shape_product(Import *import, const Size *shape, int rank) {
     Size product = size_number(1);
     for (int d = 0; d < rank; d++)

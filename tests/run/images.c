@@ -1,31 +1,13 @@
 /* The operators of nn_images at sizes of 1, primes and others, compared with plain C. One form holds all: an image is a
  * volume of one plane, a sequence a volume of one row. */
 #include "images.h"
-#include "tests/tap.h"
 #include <stdlib.h>
 
 enum { LARGEST = 1 << 16 };
+#define TOLERANCE 5e-5
+#include "tests/run/operands.h"
 
-static float A[LARGEST], B[LARGEST], C[LARGEST], D[LARGEST], E[LARGEST], got[LARGEST], wanted[LARGEST];
-
-static void fill(float *values, unsigned seed, float low) {
-    for (int i = 0; i < LARGEST; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        values[i] = low + (float)(seed >> 16) / 32768.0f;
-    }
-}
-
-static void compare(const char *name, int status, int count) {
-    int different = 0;
-    for (int i = 0; i < count; i++)
-        different += !(fabs((double)got[i] - wanted[i]) <= 5e-5 * (1 + fabs(wanted[i])));
-    ok(status == 0 && different == 0 && got[count] == 12345, "%s", name);
-    if (different || status)
-        diag_line("status %d, %d of %d differ; the first element is %g, wanted %g", status, different, count, got[0],
-                  wanted[0]);
-    for (int i = 0; i < LARGEST; i++)
-        got[i] = 12345;
-}
+static float A[LARGEST], B[LARGEST], C[LARGEST], D[LARGEST], E[LARGEST];
 
 /* --- forms --- */
 

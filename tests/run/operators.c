@@ -1,32 +1,14 @@
 /* The operators of the standard library, called from C and compared with plain C. */
 #include "operators.h"
-#include "tests/tap.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum { LARGEST = 8192 };
+#define TOLERANCE 2e-5
+#include "tests/run/operands.h"
 
 /* The operands and results of one comparison; all are large enough for every operator here. */
-static float A[LARGEST], B[LARGEST], C[LARGEST], D[LARGEST], E[LARGEST], got[LARGEST], wanted[LARGEST];
-
-static void fill(float *values, unsigned seed, float low) {
-    for (int i = 0; i < LARGEST; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        values[i] = low + (float)(seed >> 16) / 32768.0f;
-    }
-}
-
-/* The first `count` results agree, and nothing after them was written. */
-static void compare(const char *name, int status, int count) {
-    int different = 0;
-    for (int i = 0; i < count; i++)
-        different += !(fabs((double)got[i] - wanted[i]) <= 2e-5 * (1 + fabs(wanted[i])));
-    ok(status == 0 && different == 0 && got[count] == 12345, "%s", name);
-    if (different)
-        diag_line("%d of %d differ; the first element is %g, wanted %g", different, count, got[0], wanted[0]);
-    for (int i = 0; i < LARGEST; i++)
-        got[i] = 12345;
-}
+static float A[LARGEST], B[LARGEST], C[LARGEST], D[LARGEST], E[LARGEST];
 
 /* --- products: a(i, k) at i*ai + k*ak, b likewise --- */
 
