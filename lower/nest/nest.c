@@ -79,6 +79,16 @@ static void note_alignment(NestState *state, const StageState *stage) {
         list_push(state->arena, &state->ineffective, stage->aligned_by);
 }
 
+/* The stage whose buffer holds what is summed so far where this one begins: one that is computed at the same place or
+ * further inside holds nothing yet. */
+static const NestStage *held_results(const StageState *stage) {
+    for (const StageState *held = resumed_stage(stage); held != NULL; held = resumed_stage(held))
+        for (const Node *node = stage->at; node != NULL; node = next_outer(node))
+            if (stage_of(node) == held)
+                return &held->nest;
+    return NULL;
+}
+
 static void publish_stage(NestState *state, StageState *stage) {
     NestStage *nest = &stage->nest;
     publish_buffers(state, stage);
@@ -97,7 +107,7 @@ static void publish_stage(NestState *state, StageState *stage) {
         nest->origin[d] = affine_expr(state->arena, stage->origin[d]);
     publish_guards(state, stage);
     nest->partial = stage->partial;
-    nest->resumes = resumed_stage(stage) != NULL ? &resumed_stage(stage)->nest : NULL;
+    nest->resumes = held_results(stage);
     nest->initialises = stage->partial || (nest->stage->combine != COMBINE_NONE && stage->initialisation == NULL);
     nest->in_scan = stage->scan != NULL;
     nest->parent = stage->at != NULL ? stage->at->loop.stage : NULL;

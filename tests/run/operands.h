@@ -1,5 +1,6 @@
-/* operands.h - operands and results of operators that are compared with plain C. Whoever includes it says first how many
- * elements each has at most (LARGEST) and how far a result may be off, relative to one or to itself (TOLERANCE). */
+/* operands.h - operands and results of operators that are compared with plain C. Whoever includes it says first how
+ * many elements each has at most (LARGEST) and how far a result may be off, relative to one or to itself
+ * (TOLERANCE). */
 #include "tests/tap.h"
 
 static float got[LARGEST], wanted[LARGEST];
