@@ -1,5 +1,5 @@
 /* expand.c - the second half of lowering: a nest becomes a kernel, and the passes of the table run over it; the
- * verifier runs after each. Needs a nest that nest_build accepted. A broken invariant is an internal error.
+ * verifier runs after the last, or after each. Needs a nest that nest_build accepted. A broken invariant is an internal error.
  */
 #include "lang/clock.h"
 #include "lang/diag.h"
@@ -54,7 +54,8 @@ Kernel *expand(Arena *arena, const Nest *nest, const ExpandOptions *options) {
         options = &defaults;
     double start = monotonic_seconds();
     Kernel *kernel = kernel_build(arena, nest, options);
-    if (!options->unverified)
+    const bool verify_each = options->verify_each || options->dump;
+    if (verify_each)
         verify_after(kernel, "build", false);
     dump_after(kernel, options, "build", 'n', monotonic_seconds() - start, &printed);
     for (int i = 0; i < pass_count; i++) {
@@ -62,8 +63,8 @@ Kernel *expand(Arena *arena, const Nest *nest, const ExpandOptions *options) {
         bool last = i == pass_count - 1;
         start = monotonic_seconds();
         pass_table[i].run(kernel);
-        if (!options->unverified && (kernel->body != body || last))
-            verify_after(kernel, pass_table[i].name, last);
+        if (last ? !options->unverified : verify_each && kernel->body != body)
+            verify_after(kernel, verify_each ? pass_table[i].name : "the passes", last);
         dump_after(kernel, options, pass_table[i].name, pass_table[i].letter, monotonic_seconds() - start, &printed);
     }
     kernel->functions_called = !options->unverified && has_many_functions(arena, kernel);

@@ -113,8 +113,9 @@ typedef struct ExpandOptions {
     const char *dump;      /* letters of passes to print after, or NULL; FILE to print to */
     FILE *dump_stream;
     bool time_passes;
-    bool unverified; /* the kernel is looked at, and no code is made of it */
-    bool part;       /* what nothing in it reads is read by the rest of a program */
+    bool unverified;  /* the kernel is looked at, and no code is made of it */
+    bool verify_each; /* the verifier runs after each pass that changes something, as it does with dump */
+    bool part;        /* what nothing in it reads is read by the rest of a program */
 } ExpandOptions;
 
 /* Computes the stages of the program that are known at compile time, once for all of its nests. */

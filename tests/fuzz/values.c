@@ -150,7 +150,7 @@ static void judge_object(Case *c) {
         tell(c, "object", "the schedule is refused");
         return;
     }
-    ExpandOptions options = {.strict = checked->strict};
+    ExpandOptions options = {.strict = checked->strict, .verify_each = true};
     Kernel *kernel = expand(c->arena, nest, &options);
     reset(c);
     int status = object_run(c->arena, kernel, checked, c->found, c->bytes, &why);

@@ -20,7 +20,7 @@ static Kernel *kernel_of(Arena *arena, const Program *program, const Target *tar
     Nest *nest = nest_identity(arena, program, target);
     for (int i = 0; i < nest->stage_count; i++)
         nest->stages[i]->loops[nest->stages[i]->loop_count - 1]->kind = innermost;
-    ExpandOptions options = {0};
+    ExpandOptions options = {.verify_each = true};
     return expand(arena, nest, &options);
 }
 

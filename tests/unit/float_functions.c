@@ -92,7 +92,7 @@ static Kernel *kernel_of(Arena *arena, int f, const Target *target, int lanes) {
     PrimArg loop = {.kind = ARG_NAME, .name = "Y.j"};
     Prim vectorize = {.op = PRIM_VECTORIZE, .arg_count = 1, .args = &loop};
     Schedule schedule = {.count = 1, .prims = &vectorize};
-    ExpandOptions options = {.strict = subjects[f].strict};
+    ExpandOptions options = {.strict = subjects[f].strict, .verify_each = true};
     return expand(arena, nest_build(arena, program, &schedule, NULL, target, NULL), &options);
 }
 

@@ -383,7 +383,7 @@ static void run_case(Case *c, const Target *target, bool verbose) {
                       ? law_schedule(c)
                       : random_schedule(c->arena, c->program, target, &c->random, 1 + (int)random_below(&c->random, 9));
     const Nest *nest = nest_build(c->arena, c->program, c->schedule, NULL, target, NULL);
-    ExpandOptions options = {.dump = verbose ? "ngsftvua" : NULL};
+    ExpandOptions options = {.verify_each = true, .dump = verbose ? "ngsftvua" : NULL};
     if (verbose) {
         Text text = {.arena = c->arena};
         schedule_print_statements(&text, c->schedule);

@@ -381,7 +381,7 @@ static int prefetches_for(Arena *arena, const char *processor) {
     Text printed = {.arena = arena};
     int count = 0;
     if (nest)
-        kernel_print(&printed, expand(arena, nest, &(ExpandOptions){0}));
+        kernel_print(&printed, expand(arena, nest, &(ExpandOptions){.verify_each = true}));
     for (const char *at = printed.text; at && (at = strstr(at, "prefetch ")); at++)
         count++;
     return count;

@@ -148,7 +148,7 @@ static const char *one_schedule(const Law *law, Random *random, int *packed) {
         if (later->arguments[i].tensor->role == ROLE_CONSTANT && random_below(random, 2))
             pack_argument(law, random, schedule, later, later->arguments[i].tensor, target);
     Nest *nest = nest_build(law->arena, later, schedule, NULL, target, NULL);
-    ExpandOptions options = {0};
+    ExpandOptions options = {.verify_each = true};
     Kernel kernel = {.arena = law->arena};
     add_packing(&kernel, nest, &options);
     const char *why = check(law, &kernel, packed);
@@ -173,7 +173,7 @@ typedef LIST(Keyed) KeyedList;
 /* Of the constants of a nest: how many have the key of an earlier one, and how many of those other contents. */
 static void compare_keys(Arena *arena, const Nest *nest, KeyedList *known, int *same, int *wrong) {
     const Tensor **constants;
-    Kernel *kernel = expand(arena, nest, &(ExpandOptions){0});
+    Kernel *kernel = expand(arena, nest, &(ExpandOptions){.verify_each = true});
     int count = kernel_constants(arena, kernel, &constants);
     for (int i = 0; i < count; i++) {
         Keyed keyed = {.key = constant_key(arena, constants[i]), .contents = constant_contents(arena, constants[i])};

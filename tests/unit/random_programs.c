@@ -119,7 +119,7 @@ static void compare_kernel(Case *c, const Kernel *kernel, Interpreter *interpret
 static void compare_schedule(Case *c, Interpreter *interpreter, int primitives) {
     c->schedule = primitives ? random_schedule(c->arena, c->program, c->target, &c->random, primitives) : NULL;
     const Nest *nest = nest_build(c->arena, c->program, c->schedule, NULL, c->target, NULL);
-    ExpandOptions options = {0};
+    ExpandOptions options = {.verify_each = true};
     compare_kernel(c, kernel_build(c->arena, nest, &options), interpreter, "as built");
     if (!c->wrong)
         compare_kernel(c, expand(c->arena, nest, &options), interpreter, "expanded");
