@@ -10,6 +10,8 @@
 
 #include "lang/tensorc.h"
 
+enum { LAST_CACHE = 2 /* a level; all threads share it */ };
+
 struct Machine {
     const char *name, *summary;
     const char *shows, *lacks; /* features by which a computer is known to be one; NULL: by its name, or its level */

@@ -10,8 +10,6 @@
 
 #include "autosched/model/profile.h"
 
-enum { LAST_CACHE = 2 /* a level; all threads share it */ };
-
 /* Bytes that move into a cache of a size and level. */
 double traffic_bytes(const Profile *profile, const StageFacts *stage, int serial, double cache, int level);
 /* Cycles of a run of the block for cache lines that others push out of their sets. */

@@ -106,6 +106,16 @@ static bool cache_entry(int entry, int *level, int64_t *bytes) {
     return true;
 }
 
+/* A virtual machine shows the whole last cache, though it has the share of a few processors of it: no processor has a
+ * larger one than this. */
+static const int64_t share_most = (int64_t)8 << 20;
+
+static int64_t own_share(int64_t bytes) {
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    int64_t most = share_most * (processors > 0 ? processors : 1);
+    return bytes < most ? bytes : most;
+}
+
 /* A cache that neither Linux nor the C library tells keeps the size of the machine's row. */
 static void find_caches(Machine *machine) {
     static const int names[3] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
@@ -118,6 +128,7 @@ static void find_caches(Machine *machine) {
         if (found[i] || told > 0)
             machine->cache_bytes[i] = found[i] ? found[i] : told;
     }
+    machine->cache_bytes[LAST_CACHE] = own_share(machine->cache_bytes[LAST_CACHE]);
 }
 
 /* The highest level of the family with all features present. */
