@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LONG_SUM = 8 }; /* terms */
+enum { LONG_SUM = 32 }; /* terms: more than a stencil has */
 
 /* Bytes fetched for each byte that the body of the first `depth` loops touches: whole cache lines, and all rows in a
  * line. */
