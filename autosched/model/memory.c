@@ -6,8 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { LONG_SUM = 32 }; /* terms: more than a stencil has */
-
 /* Bytes fetched for each byte that the body of the first `depth` loops touches: whole cache lines, and all rows in a
  * line. */
 static double line_times(const StageFacts *stage, const AccessFacts *access, int depth) {
@@ -258,26 +256,15 @@ static double moved_bytes(const Profile *profile, const StageFacts *stage, int d
     return bytes;
 }
 
-/* Whether the stage computes long sums: products, for which excess_missing was measured. */
-static bool sums_much(const StageFacts *stage) {
-    double terms = 1;
-    for (int r = 0; r < stage->stage->stage->reduction_count; r++) {
-        int64_t extent;
-        terms *= expr_is_int(stage->stage->stage->reductions[r]->extent, &extent) ? (double)extent : LONG_SUM;
-    }
-    return stage_reduces(stage) && terms >= LONG_SUM;
-}
-
 /* Goes outwards from the block while the body fits. What stays of a larger body moves as often as a body further
- * outside needs it; where long sums take most of the time, excess_missing was measured without that. */
+ * outside needs it. */
 double traffic_bytes(const Profile *profile, const StageFacts *stage, int serial, double cache, int level) {
     int depth = serial + 1;
     double bytes = 0, sequences[stage->access_count + 1];
     memset(sequences, 0, sizeof sequences);
     while (depth > 0 && body_bytes(stage, depth - 1) <= cache)
         depth--;
-    bool stays = level == LAST_CACHE && !sums_much(&profile->stages[profile->heaviest]);
-    for (int d = stays || depth == 0 ? 1 : depth; d <= depth; d++) {
+    for (int d = level == LAST_CACHE || depth == 0 ? 1 : depth; d <= depth; d++) {
         double missing = missing_part(stage->machine, body_bytes(stage, d - 1), cache, level);
         bytes = missing * moved_bytes(profile, stage, d, cache, level, sequences) + (1 - missing) * bytes;
     }

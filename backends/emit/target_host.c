@@ -108,7 +108,7 @@ static bool cache_entry(int entry, int *level, int64_t *bytes) {
 
 /* A virtual machine shows the whole last cache, though it has the share of a few processors of it: no processor has a
  * larger one than this. */
-static const int64_t share_most = (int64_t)8 << 20;
+static const int64_t share_most = (int64_t)16 << 20;
 
 static int64_t own_share(int64_t bytes) {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);

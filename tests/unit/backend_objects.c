@@ -236,7 +236,7 @@ static void test_targets(void) {
     const Target *host = target_make(arena, "host", 2), *cortex = target_make(arena, "cortex-a53", 0);
     ok(host && host->host && *host->cpu && host->vector_bytes >= 16 && host->machine->cache_bytes[0] >= 8192,
        "this machine");
-    ok(host && host->machine->cache_bytes[LAST_CACHE] <= (int64_t)sysconf(_SC_NPROCESSORS_ONLN) << 23,
+    ok(host && host->machine->cache_bytes[LAST_CACHE] <= (int64_t)sysconf(_SC_NPROCESSORS_ONLN) << 24,
        "with no larger a part of the last cache than its processors have");
     ok(host && host->threads == 2 && *target_microarchitecture(host), "with its threads and microarchitecture");
     ok(cortex && !strcmp(cortex->family->name, "arm") && !strcmp(cortex->cpu, "cortex-a53"),
