@@ -362,8 +362,8 @@ static void write_reduction(Space *space, Sketch *sketch, const RowMember *membe
     sketch_loops(space, sketch, PRIM_UNROLL, &lane, 1); /* the backend combines other lanes by halves */
 }
 
-/* Whether streams are neighbours: short rows, one after another in memory, are one stream that a step continues by a few
- * of them, whose sums do not wait for each other. */
+/* Whether streams are neighbours: short rows, one after another in memory, are one stream that a step continues by a
+ * few of them, whose sums do not wait for each other. */
 static bool streams_are_neighbours(const RowMember *member) {
     return member->extent >= 0 && member->extent < LONG_ROW;
 }
