@@ -467,7 +467,7 @@ static void check_combiners(Checker *checker) {
                 check_combiner(checker, checker->files.items[f]->combiners.items[c]);
 }
 
-/* Whether the symbol is NAME_packed, NAME_pack_ARG or NAME_packed_ARG_size of a unit with const arguments. */
+/* Whether the symbol is that of a function beside NAME for its const arguments. */
 static bool is_packing_symbol(Arena *arena, const Program *program, const char *symbol) {
     for (int i = 0; i < program->argument_count; i++) {
         const Argument *argument = &program->arguments[i];
@@ -477,6 +477,10 @@ static bool is_packing_symbol(Arena *arena, const Program *program, const char *
         if (strcmp(symbol, arena_printf(arena, "%s_packed", own)) == 0 ||
             strcmp(symbol, arena_printf(arena, "%s_packed_in", own)) == 0 ||
             strcmp(symbol, arena_printf(arena, "%s_packed_workspace_size", own)) == 0 ||
+            strcmp(symbol, arena_printf(arena, "%s_packed_size", own)) == 0 ||
+            strcmp(symbol, arena_printf(arena, "%s_pack_all", own)) == 0 ||
+            strcmp(symbol, arena_printf(arena, "%s_packed_all", own)) == 0 ||
+            strcmp(symbol, arena_printf(arena, "%s_packed_all_in", own)) == 0 ||
             strcmp(symbol, arena_printf(arena, "%s_pack_%s", own, name)) == 0 ||
             strcmp(symbol, arena_printf(arena, "%s_packed_%s_size", own, name)) == 0)
             return true;

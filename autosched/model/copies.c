@@ -1,5 +1,5 @@
 /* copies.c - what copies of an unrolled loop's body have in common. The next row of a window reads and computes most of
- * what the row before did; the code generator reads and computes it once.
+ * what the row before did; the code generator reads and computes it once, as it does with what no copy changes.
  *
  * Needs the accesses of the stage as linear forms. Keeps true: what is counted as repeated is the same in another copy,
  * at the same place of memory or by the same operations on such places. Repeats along several loops count once.
@@ -91,6 +91,11 @@ static bool is_large(const Value *value) {
     return value->reads.count > COMPARED_LIMIT || value->operations.count > COMPARED_LIMIT;
 }
 
+/* Whether it makes floats of integers: with work of its own, as loads do not. */
+static bool converts(const Expr *e) {
+    return e->kind == EXPR_CAST && type_is_float(e->type) && type_is_integer(e->args[0]->type);
+}
+
 static void list_operations(Value *value, const Expr *e) {
     if (is_large(value))
         return;
@@ -99,11 +104,12 @@ static void list_operations(Value *value, const Expr *e) {
         return;
     }
     int at = value->operations.count, first = value->reads.count;
-    if (e->kind == EXPR_OP)
+    bool counts = e->kind == EXPR_OP || converts(e);
+    if (counts)
         list_push(value->arena, &value->operations, ((Operation){.e = e, .first = first}));
     for (int i = 0; i < e->count; i++)
         list_operations(value, e->args[i]);
-    if (e->kind == EXPR_OP)
+    if (counts)
         value->operations.items[at].count = value->reads.count - first;
 }
 
@@ -135,32 +141,82 @@ static double repeated_part(const Value *value, const Operation *one) {
     return 1 - new;
 }
 
-static void add_repeated(Value *value) {
-    for (int i = 0; i < value->operations.count && !is_large(value); i++) {
-        const Expr *e = value->operations.items[i].e;
-        double part = repeated_part(value, &value->operations.items[i]);
-        value->facts->repeated += part;
-        value->facts->repeated_functions += op_info[e->op].class == CLASS_MATH ? part : 0;
-        value->facts->repeated_divisions += e->op == OP_DIV && type_is_float(e->type) ? part : 0;
+/* Whether the value is made of integers that become floats, and depends on what it reads alone. */
+static bool is_of_integers(const Expr *value) {
+    bool made = false;
+    EACH_EXPR(e, value) {
+        if (e->kind == EXPR_VAR)
+            return false;
+        made |= converts(e);
+        if (e->kind == EXPR_READ)
+            SKIP_BELOW(e);
     }
+    return made;
 }
 
-static bool any_copies(const StageFacts *facts) {
+/* Whether the loop leaves all that the operation reads where it is. */
+static bool keeps(const Value *value, const Operation *one, int loop) {
+    bool kept = makes_copies(value->facts, loop);
+    for (int i = 0; i < one->count && kept; i++) {
+        const AccessFacts *access = value->reads.items[one->first + i];
+        kept = access && !access->irregular && !moves(value->facts, access, loop);
+    }
+    return kept;
+}
+
+/* Whether it differs from lane to lane. What all lanes share is a scalar, and has to become a vector in each copy. */
+static bool moves_in_lanes(const Value *value, const Operation *one) {
+    const StageFacts *facts = value->facts;
     for (int l = 0; l < facts->loop_count; l++)
-        if (makes_copies(facts, l))
-            return true;
+        for (int i = 0; i < one->count && facts->loops[l]->kind == LOOP_VECTORIZED; i++) {
+            const AccessFacts *access = value->reads.items[one->first + i];
+            if (access && moves(facts, access, l))
+                return true;
+        }
     return false;
+}
+
+/* The part of the copies that compute again what no loop around them changes: of weights that are stored as integers.
+ * Other factors that are computed again are better computed once, by the algorithm of temporaries. */
+static double kept_part(const Value *value, const Operation *one) {
+    double new = 1;
+    bool vectors = is_of_integers(one->e) && moves_in_lanes(value, one);
+    for (int l = 0; l < value->facts->loop_count && vectors; l++)
+        new /= keeps(value, one, l) ? value->facts->extents[l] : 1;
+    return 1 - new;
+}
+
+/* Whether a multiply-add does it together with the sum, which changes in each copy. */
+static bool is_added(const StageFacts *facts, const Expr *e) {
+    const Stage *stage = facts->stage->stage;
+    return stage->combine == COMBINE_ADD && e == stage->components[0].value && e->op == OP_MUL;
+}
+
+static void add_repeated(Value *value) {
+    StageFacts *facts = value->facts;
+    for (int i = 0; i < value->operations.count && !is_large(value); i++) {
+        const Operation *one = &value->operations.items[i];
+        const Expr *e = one->e;
+        double part = repeated_part(value, one), kept = is_added(facts, e) ? 0 : kept_part(value, one);
+        part = part > kept ? part : kept;
+        if (e->kind == EXPR_CAST) {
+            facts->conversions += one->count > 0 ? 1 - part : 0;
+            continue;
+        }
+        facts->repeated += part;
+        facts->repeated_functions += op_info[e->op].class == CLASS_MATH ? part : 0;
+        facts->repeated_divisions += e->op == OP_DIV && type_is_float(e->type) ? part : 0;
+    }
 }
 
 void count_copies(Arena *arena, StageFacts *facts, const ReadsSeen *seen) {
     const Stage *stage = facts->stage->stage;
-    double any = 0;
-    if (seen->count > COMPARED_LIMIT || !any_copies(facts))
+    if (seen->count > COMPARED_LIMIT)
         return;
     for (int a = 0; a < facts->access_count; a++)
         if (facts->accesses[a].shifts != 1) /* there are others */
-            any += facts->accesses[a].repeated = repeated_access(facts, &facts->accesses[a]);
-    for (int c = 0; c < stage->component_count && any > 0; c++) {
+            facts->accesses[a].repeated = repeated_access(facts, &facts->accesses[a]);
+    for (int c = 0; c < stage->component_count; c++) {
         Value value = {.arena = arena, .facts = facts, .seen = seen};
         list_operations(&value, stage->components[c].value);
         add_repeated(&value);

@@ -11,7 +11,7 @@ typedef struct ReadsSeen {
     int count;
 } ReadsSeen;
 
-/* Fills `repeated` of the stage's accesses, and the stage's repeated operations. */
+/* Fills `repeated` of the stage's accesses, the stage's repeated operations, and its conversions. */
 void count_copies(Arena *arena, StageFacts *facts, const ReadsSeen *seen);
 
 #endif

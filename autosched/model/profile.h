@@ -60,6 +60,7 @@ typedef struct StageFacts {
     double repeated;           /* of the operations: those that other copies of unrolled loops compute too */
     double repeated_functions; /* of these: math functions */
     double repeated_divisions; /* and divisions of floating-point numbers */
+    double conversions;        /* of integers to floats, those of other copies aside */
     int depth;                 /* of a reduction: operations in sequence from one term to the next */
     int lanes;                 /* lanes of a vector of the stage's type */
     int registers;             /* vector registers of the processor */

@@ -22,6 +22,9 @@
 enum { PAGED_LEAST = 1 << 16, FAULTED_PAGES = 32 };
 enum { DIVIDED_BYTES = 32, DIVIDED_LEAST = 16 }; /* what divide_cost is for; what shorter vectors take */
 
+/* No instruction gathers narrower elements: each lane is inserted into its vector, by a port that only some have. */
+enum { GATHERED_BYTES = 4, INSERT_SLOTS = 2 };
+
 typedef struct Block {
     const Machine *machine;
     double runs;                      /* of the block */
@@ -138,7 +141,9 @@ static void block_reads(const StageFacts *stage, Block *block) {
         bool still = block->serial >= 0 && access->strides[block->serial] == 0;
         double loads = (still ? count / stage->extents[block->serial] : count) * (1 - access->repeated);
         block->loads += loads;
-        block->gathered += access_gathered_lanes(stage, access) * loads / count;
+        double lanes = access_gathered_lanes(stage, access) * loads / count;
+        block->gathered += lanes;
+        block->arithmetic += access->bytes < GATHERED_BYTES ? INSERT_SLOTS * lanes : 0;
         block->arithmetic += access_shuffles(stage, access) * loads / count;
         if (access->guarded) {
             bool waits = stage_reduces(stage) && !access_is_vector(stage, access);
@@ -234,7 +239,7 @@ static Block block_of(const StageFacts *stage, const Target *target) {
         return block;
     }
     double functions = stage->expensive - stage->divisions - stage->repeated_functions;
-    block.arithmetic = block.vectors * (fmax(stage->operations - stage->repeated, 0) +
+    block.arithmetic = block.vectors * (fmax(stage->operations - stage->repeated, 0) + stage->conversions +
                                         stage->machine->function_cost * fmax(functions, 0));
     block.divider = divider_cycles(stage, target, block.vectors);
     block.clamps = clamp_tests(stage);

@@ -24,18 +24,26 @@ static bool only_used_in(Grouping *grouping, const StageUses *facts, const bool 
     return true;
 }
 
-/* Whether all reads of `written` by `stage`, and by what is inlined into it, pass the test. */
-static bool all_reads(Grouping *grouping, const Stage *stage, const Stage *written, int depth,
-                      bool (*test)(const Stage *stage, const Expr *read, int depth)) {
+/* Whether all reads of `written` by `stage`, and by what is inlined into it, pass the test, as do those by which it is
+ * read through what is inlined. *any becomes true where there are some. */
+static bool all_reads_through(Grouping *grouping, const Stage *stage, const Stage *written, int depth,
+                              bool (*test)(const Stage *stage, const Expr *read, int depth), bool *any) {
     bool all = true;
     EACH_STAGE_READ(read, stage) {
         StageUses *producer = facts_of(grouping, read->tensor);
-        if (stage_writes(written, read->tensor))
-            all &= test(stage, read, depth);
-        else if (producer && producer->inlined && values_use(producer->stage, written))
-            all &= test(stage, read, depth) && all_reads(grouping, producer->stage, written, depth, test);
+        bool leads = stage_writes(written, read->tensor);
+        if (!leads && producer && producer->inlined)
+            all &= all_reads_through(grouping, producer->stage, written, depth, test, &leads);
+        all &= !leads || test(stage, read, depth);
+        *any |= leads;
     }
     return all;
+}
+
+static bool all_reads(Grouping *grouping, const Stage *stage, const Stage *written, int depth,
+                      bool (*test)(const Stage *stage, const Expr *read, int depth)) {
+    bool any = false;
+    return all_reads_through(grouping, stage, written, depth, test, &any);
 }
 
 static bool elementwise_test(const Stage *stage, const Expr *read, int depth) {
@@ -112,13 +120,15 @@ bool is_product(const Grouping *grouping, const StageUses *facts) {
            facts->stage->component_count == 1;
 }
 
-/* Takes in producers of which the root's row needs only a row. Returns the number of shared axes. */
+/* Takes in producers of which the root's row needs only a row; a row of a reduction of rows is one element. Returns the
+ * number of shared axes. */
 int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
     const StageUses *own = &grouping->facts[program_stage_index(grouping->space->program, root)];
     bool any = false, along = root->axis_count > 1 && !reads_row_reduction(grouping, root, members);
     along &= root->reduction_count == 0 || is_product(grouping, own);
     int depth = root->axis_count - (along || stage_is_column_reduction(grouping->space, root));
-    int least = 1; /* those of a reduction that is taken in element by element */
+    /* The axes of a reduction of rows, which is computed element by element. */
+    int least = stage_is_row_reduction(grouping->space, root) ? root->axis_count : 1;
     depth = minimum(depth, stage_first_scatter(root));
     for (int s = grouping->count - 1; s >= 0; s--) {
         StageUses *facts = &grouping->facts[s];

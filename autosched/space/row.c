@@ -10,7 +10,7 @@
  * (of attention's weights and values), the root or what it reads, is computed from the block by a second tile. Rows of
  * a few elements become the lanes of vectors: a vector for each element of a row, kept in registers. A reduction over
  * outer axes continues in the whole row at each step. Short rows that are contiguous in memory are one row. A reduction
- * over the rows of a matrix runs in a few streams, which memory serves faster than one. A single row is shared by
+ * over the long rows of a matrix runs in a few streams, which memory serves faster than one. A single row is shared by
  * threads: rfactor keeps a partial result for each piece, outside all members. A stage that scatters is such a group,
  * without leading axes if the scattered ones come first.
  */
@@ -362,13 +362,20 @@ static void write_reduction(Space *space, Sketch *sketch, const RowMember *membe
     sketch_loops(space, sketch, PRIM_UNROLL, &lane, 1); /* the backend combines other lanes by halves */
 }
 
+/* Whether streams are neighbours: short rows, one after another in memory, are one stream that a step continues by a
+ * few of them, whose sums do not wait for each other. */
+static bool streams_are_neighbours(const RowMember *member) {
+    return member->extent >= 0 && member->extent < LONG_ROW;
+}
+
 /* Cuts the loop around the vectors' into streams; each step continues all of them. */
 static void write_streams(Space *space, Sketch *sketch, const RowMember *member, const char *stage, bool pieces,
                           int64_t steps) {
     int count = reduction_loops(member->stage);
     const char *around = pieces && count == 2 ? member->rest : member->stage->reductions[count - 2]->name;
-    const char *names[2] = {member->stream, member->step};
-    PrimArg args[2] = {arg_name(loop_of(space, stage, around)), arg_int(steps)};
+    bool near = streams_are_neighbours(member);
+    const char *names[2] = {near ? member->step : member->stream, near ? member->stream : member->step};
+    PrimArg args[2] = {arg_name(loop_of(space, stage, around)), arg_int(near ? STREAMS : steps)};
     sketch_add(space, sketch, PRIM_SPLIT, 2, names, 2, args);
     const char *order[5] = {member->step, member->outer, member->stream, member->inner, member->lane};
     sketch_loops(space, sketch, PRIM_REORDER, order, 5);

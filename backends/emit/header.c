@@ -148,6 +148,16 @@ static const char **name_parameters(Arena *arena, const Program *program) {
     return names;
 }
 
+static void add_parameter(Text *text, const Program *program, const Argument *argument, const char *name, bool packed) {
+    const Tensor *tensor = argument->tensor;
+    if (packed && argument_is_packed(argument))
+        text_add(text, "const struct %s_packed_%s *%s", program->symbol, tensor->name, name);
+    else if (tensor)
+        text_add(text, "%s%s *%s", tensor->role == ROLE_INPUT ? "const " : "", element_info[tensor->type].c_type, name);
+    else
+        text_add(text, "%s %s", element_info[argument->scalar->type].c_type, name);
+}
+
 /* NAME(sizes..., arguments...), with a first parameter for the workspace if it has a name. */
 static void add_prototype(Text *text, const Program *program, const char *const *names, const char *ending,
                           const char *workspace, bool packed) {
@@ -156,16 +166,8 @@ static void add_prototype(Text *text, const Program *program, const char *const 
     for (int i = 0; i < program->size_count; i++)
         text_add(text, "%sint64_t %s", i || workspace ? ", " : "", names[i]);
     for (int i = program->size_count; i < count; i++) {
-        const Argument *argument = &program->arguments[i - program->size_count];
-        const Tensor *tensor = argument->tensor;
         text_add(text, "%s", i || workspace ? ", " : "");
-        if (packed && argument_is_packed(argument))
-            text_add(text, "const struct %s_packed_%s *%s", program->symbol, tensor->name, names[i]);
-        else if (tensor)
-            text_add(text, "%s%s *%s", tensor->role == ROLE_INPUT ? "const " : "", element_info[tensor->type].c_type,
-                     names[i]);
-        else
-            text_add(text, "%s %s", element_info[argument->scalar->type].c_type, names[i]);
+        add_parameter(text, program, &program->arguments[i - program->size_count], names[i], packed);
     }
     text_add(text, "%s);\n", count || workspace ? "" : "void");
 }
@@ -228,6 +230,57 @@ static void add_packed_argument(Text *text, const Program *program, const char *
              tensor->name, parameter_name(arena, &taken, "to"));
 }
 
+/* Those sizes that a const argument has, each with a comma behind it. */
+static const char *packing_parameters(Arena *arena, const Program *program, const char *const *names) {
+    Text text = {.arena = arena, .text = ""};
+    for (int i = 0; i < program->size_count; i++)
+        if (is_packing_size(program, program->sizes[i]))
+            text_add(&text, "int64_t %s, ", names[i]);
+    return text.text;
+}
+
+/* NAME_packed_all(sizes..., packed, arguments that are not...), with a first parameter if the workspace has a name. */
+static void add_call_with_block(Text *text, const Program *program, const char *const *names, const char *block,
+                                const char *workspace) {
+    text_add(text, "int %s_packed_all%s(", program->symbol, workspace ? "_in" : "");
+    if (workspace)
+        text_add(text, "void *%s, ", workspace);
+    for (int i = 0; i < program->size_count; i++)
+        text_add(text, "int64_t %s, ", names[i]);
+    text_add(text, "const struct %s_packed *%s", program->symbol, block);
+    for (int i = 0; i < program->argument_count; i++)
+        if (!argument_is_packed(&program->arguments[i])) {
+            text_add(text, ", ");
+            add_parameter(text, program, &program->arguments[i], names[program->size_count + i], false);
+        }
+    text_add(text, ");\n");
+}
+
+/* All packed arguments in one block. */
+static void add_packed_together(Text *text, const Program *program, const char *const *names) {
+    const char *symbol = program->symbol, *sizes = packing_parameters(text->arena, program, names);
+    NameList taken = {0};
+    for (int i = 0; i < program->size_count + program->argument_count; i++)
+        list_push(text->arena, &taken, names[i]);
+    text_add(text,
+             "/* The same with all of them in one block, which is best at a multiple of 64 bytes. %s_pack_all\n"
+             " * makes it, of %s_packed_size bytes (0 for sizes that it refuses). Both take those sizes that any of\n"
+             " * them has. */\n",
+             symbol, symbol);
+    text_add(text, "struct %s_packed;\nint64_t %s_packed_size(%.*s);\nint %s_pack_all(%s", symbol, symbol,
+             *sizes ? (int)strlen(sizes) - 2 : 4, *sizes ? sizes : "void", symbol, sizes);
+    for (int i = 0; i < program->argument_count; i++)
+        if (argument_is_packed(&program->arguments[i])) {
+            add_parameter(text, program, &program->arguments[i], names[program->size_count + i], false);
+            text_add(text, ", ");
+        }
+    text_add(text, "struct %s_packed *%s);\n", symbol, parameter_name(text->arena, &taken, "to"));
+    const char *block = parameter_name(text->arena, &taken, "packed");
+    add_call_with_block(text, program, names, block, NULL);
+    add_call_with_block(text, program, names, block, parameter_name(text->arena, &taken, "workspace"));
+    text_add(text, "\n");
+}
+
 static void add_packed_functions(Text *text, const Program *program, const char *const *names) {
     const char *symbol = program->symbol;
     if (!has_packed(program))
@@ -241,6 +294,8 @@ static void add_packed_functions(Text *text, const Program *program, const char 
         if (argument_is_packed(&program->arguments[i]))
             add_packed_argument(text, program, names, program->arguments[i].tensor);
     add_ways_in(text, program, names, true);
+    if (is_packed_together(program))
+        add_packed_together(text, program, names);
 }
 
 /* --- the whole --- */

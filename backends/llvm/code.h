@@ -184,9 +184,19 @@ typedef struct Emitted {
 
 /* Sets emitted->size and emitted->workspace. variants: what was emitted of the kernel's variants. */
 void emit_workspace_size(Code *code, const Kernel *kernel, const Emitted *variants, Emitted *emitted);
-void emit_packed_size(Code *code, const Kernel *kernel, const Packing *packing);
+/* int64_t NAME(sizes...) under construction: its frame is open, its sizes are bound. */
+LLVMValueRef open_size_function(Code *code, const Program *program, const char *name);
+/* For sizes that the function refuses its result is this: return_status goes there from here on. */
+void refuse_with(Code *code, const Program *program, int64_t result);
 LLVMValueRef emit_other_way(Code *code, const Program *program, const Emitted *emitted, const char *name);
 void emit_entry(Code *code, const Program *program, LLVMValueRef function);
+
+/* --- llvm/packed.c --- */
+
+LLVMValueRef emit_packed_size(Code *code, const Packing *packing); /* the function that also says what is refused */
+/* NAME_packed_size, NAME_pack_all, NAME_packed_all and NAME_packed_all_in, of functions that exist already: sizes has
+ * what emit_packed_size returned for each packing. */
+void emit_packed_together(Code *code, const Kernel *kernel, const LLVMValueRef *sizes);
 
 /* --- llvm/function.c --- */
 

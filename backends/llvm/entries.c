@@ -3,7 +3,6 @@
  *
  *   NAME_workspace_size(sizes...)        what NAME_in needs of its caller
  *   NAME_in(workspace, ...), NAME(...)   the one of them that does not have the code
- *   NAME_packed_ARG_size(sizes...)       what NAME_pack_ARG writes
  *   NAME_call(sizes, arguments)          in candidates, for callers that do not know the signature
  */
 #include "backends/llvm/code.h"
@@ -12,7 +11,7 @@
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
-static LLVMValueRef open_size_function(Code *code, const Program *program, const char *name) {
+LLVMValueRef open_size_function(Code *code, const Program *program, const char *name) {
     LLVMTypeRef *types = ARENA_ARRAY(code->arena, LLVMTypeRef, program->size_count + 1);
     for (int i = 0; i < program->size_count; i++)
         types[i] = code->i64;
@@ -26,8 +25,7 @@ static LLVMValueRef open_size_function(Code *code, const Program *program, const
     return function;
 }
 
-/* For sizes that the function refuses the result is 0: return_status goes there from here on. */
-static void refuse_with_zero(Code *code, const Program *program) {
+void refuse_with(Code *code, const Program *program, int64_t result) {
     Frame *frame = code->frame;
     LLVMBasicBlockRef here = LLVMGetInsertBlock(code->builder);
     if (program->size_count == 0)
@@ -35,22 +33,9 @@ static void refuse_with_zero(Code *code, const Program *program) {
     frame->leave = new_block(code, "refused");
     LLVMPositionBuilderAtEnd(code->builder, frame->leave);
     frame->status = LLVMBuildPhi(code->builder, code->i32, "");
-    LLVMBuildRet(code->builder, index_constant(code, 0));
+    LLVMBuildRet(code->builder, index_constant(code, result));
     LLVMPositionBuilderAtEnd(code->builder, here);
     refuse_negative_sizes(code, program);
-}
-
-/* int64_t NAME_packed_ARG_size(sizes of ARG...) */
-void emit_packed_size(Code *code, const Kernel *kernel, const Packing *packing) {
-    open_size_function(code, kernel->program, packing->size_symbol);
-    refuse_with_zero(code, kernel->program);
-    if (kernel->program->size_count > 0)
-        emit_early_checks(code, kernel->body);
-    forget_values(code);
-    Expr *bytes = expr_int(code->arena, element_info[packing->packed->type].bytes);
-    Expr *size = expr_binary(code->arena, OP_MUL, tensor_size(code->arena, packing->packed), bytes);
-    LLVMBuildRet(code->builder, emit_value(code, size));
-    frame_close(code);
 }
 
 /* Bytes that are no number stay none: nobody can allocate SIZE_MAX. */
@@ -74,7 +59,7 @@ void emit_workspace_size(Code *code, const Kernel *kernel, const Emitted *varian
     begin_kernel(code, kernel);
     emitted->size = open_size_function(code, program, arena_printf(code->arena, "%s_workspace_size", program->symbol));
     code->frame->workspace = emitted->size; /* any that is not null: the number of threads is that of NAME_in */
-    refuse_with_zero(code, program);
+    refuse_with(code, program, 0);
     for (int i = 0; i < kernel->variant_count; i++) {
         return_of_variant(code, program, &kernel->variants[i], &variants[i]);
         emitted->workspace |= variants[i].workspace;

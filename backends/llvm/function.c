@@ -415,14 +415,17 @@ static LLVMValueRef emit_ways_in(Code *code, const Kernel *kernel, const Emitted
 }
 
 static void emit_packing(Code *code, const Kernel *kernel) {
+    LLVMValueRef *sizes = ARENA_ARRAY(code->arena, LLVMValueRef, kernel->packing_count + 1);
     if (kernel->packed)
         emit_ways_in(code, kernel->packed, NULL);
     code->has_twin = false;
     for (int i = 0; i < kernel->packing_count; i++) {
         const Kernel *packing = kernel->packings[i].kernel;
         emit_body(code, packing, packing->program->symbol, NULL, false);
-        emit_packed_size(code, packing, &kernel->packings[i]);
+        sizes[i] = emit_packed_size(code, &kernel->packings[i]);
     }
+    if (kernel->packed && is_packed_together(kernel->program) && !code->options->candidate)
+        emit_packed_together(code, kernel, sizes);
 }
 
 void emit_function(Code *code, const Kernel *kernel) {

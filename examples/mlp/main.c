@@ -13,10 +13,7 @@ typedef struct Network {
     float w1[HIDDEN][PIXELS], b1[HIDDEN], w2[DIGITS][HIDDEN], b2[DIGITS];
     float probability[BATCH][DIGITS], expected[BATCH][DIGITS];
     int digit[BATCH];
-    struct classify_digits_packed_w1 *packed_w1;
-    struct classify_digits_packed_b1 *packed_b1;
-    struct classify_digits_packed_w2 *packed_w2;
-    struct classify_digits_packed_b2 *packed_b2;
+    struct classify_digits_packed *packed;
 } Network;
 
 /* Segments top, upper left, upper right, middle, lower left, lower right, bottom: x, y, width, height. */
@@ -89,33 +86,21 @@ static void plain_classify(const Network *network, const float *image, float *pr
         probability[o] = (float)(exp(score[o] - top) / total);
 }
 
-static void *memory_of(int64_t bytes) {
-    void *memory = malloc((size_t)bytes);
-    if (memory == NULL) {
+/* Once for all calls. */
+static void pack_weights(Network *network) {
+    network->packed = aligned_alloc(64, (size_t)classify_digits_packed_size());
+    if (network->packed == NULL) {
         fprintf(stderr, "no memory for packed weights\n");
         exit(1);
     }
-    return memory;
-}
-
-/* Once for all calls. */
-static void pack_weights(Network *network) {
-    network->packed_w1 = memory_of(classify_digits_packed_w1_size());
-    network->packed_b1 = memory_of(classify_digits_packed_b1_size());
-    network->packed_w2 = memory_of(classify_digits_packed_w2_size());
-    network->packed_b2 = memory_of(classify_digits_packed_b2_size());
-    classify_digits_pack_w1(network->w1[0], network->packed_w1);
-    classify_digits_pack_b1(network->b1, network->packed_b1);
-    classify_digits_pack_w2(network->w2[0], network->packed_w2);
-    classify_digits_pack_b2(network->b2, network->packed_b2);
+    classify_digits_pack_all(network->w1[0], network->b1, network->w2[0], network->b2, network->packed);
 }
 
 static void call_packed(void *context) {
     Network *network = context;
-    int status = classify_digits_packed(network->images[0], network->packed_w1, network->packed_b1, network->packed_w2,
-                                        network->packed_b2, network->probability[0]);
+    int status = classify_digits_packed_all(network->packed, network->images[0], network->probability[0]);
     if (status != 0) {
-        fprintf(stderr, "classify_digits_packed returned status %d\n", status);
+        fprintf(stderr, "classify_digits_packed_all returned status %d\n", status);
         exit(1);
     }
 }
@@ -163,6 +148,6 @@ int main(void) {
     for (int n = 0; n < BATCH; n++)
         plain_classify(&network, network.images[n], network.expected[n]);
     bool plain = measure("classify_digits", call_network, &network);
-    bool packed = measure("classify_digits_packed", call_packed, &network);
+    bool packed = measure("classify_digits_packed_all", call_packed, &network);
     return plain && packed ? 0 : 1;
 }

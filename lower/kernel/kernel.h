@@ -153,6 +153,10 @@ Program *packing_program(Arena *arena, const Program *program);
 void add_packing(Kernel *kernel, const Nest *nest, const ExpandOptions *options);
 /* The size arguments of the functions that pack the argument: the sizes of its shape, in the program's order. */
 const Var **packing_sizes(Arena *arena, const Program *program, const Tensor *argument, int *count);
+bool is_packing_size(const Program *program, const Var *size); /* of any argument that is packed */
+/* Whether there are functions for all packed arguments in one block. One of the name `all` has a NAME_pack_all of its
+ * own instead. */
+bool is_packed_together(const Program *program);
 void kernel_print(Text *text, const Kernel *kernel);
 /* Checks all invariants, and with flat those that hold after the last pass. NULL when they hold, else the first one
  * that is broken, with its statement. */

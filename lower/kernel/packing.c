@@ -9,6 +9,8 @@
 #include "lower/kernel/passes.h"
 #include "sema/sema.h"
 
+#include <string.h>
+
 static bool is_size_of(const Tensor *tensor, const Var *size) {
     for (int d = 0; d < tensor->rank; d++)
         if (expr_uses_var(tensor->dims[d], size))
@@ -23,6 +25,20 @@ const Var **packing_sizes(Arena *arena, const Program *program, const Tensor *ar
         if (is_size_of(argument, program->sizes[i]))
             sizes[(*count)++] = program->sizes[i];
     return sizes;
+}
+
+bool is_packing_size(const Program *program, const Var *size) {
+    for (int i = 0; i < program->argument_count; i++)
+        if (argument_is_packed(&program->arguments[i]) && is_size_of(program->arguments[i].tensor, size))
+            return true;
+    return false;
+}
+
+bool is_packed_together(const Program *program) {
+    for (int i = 0; i < program->argument_count; i++)
+        if (argument_is_packed(&program->arguments[i]) && strcmp(program->arguments[i].tensor->name, "all") == 0)
+            return false;
+    return program_is_packed(program);
 }
 
 Program *packing_program(Arena *arena, const Program *program) {

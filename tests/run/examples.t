@@ -12,6 +12,12 @@ for name in conv mlp; do
     unlike "$(cat "$work/out")" "header|-c" "$name: nothing is built twice"
 done
 
+runs "decoder builds and runs" example decoder
+is "$(grep -c '^[a-z0-9]*: prompt of 64 .* tokens/s; single .* tokens/s.*: correct$' "$work/out")" 3 \
+    "with weights of each kind it computes what plain C does"
+capture make -n -C "$srcdir/examples/decoder" TENSORC="$TENSORC" BUILD="$work/decoder"
+unlike "$(cat "$work/out")" "header|-c" "decoder: nothing is built twice"
+
 TRIALS=2
 export TRIALS
 runs "the demonstration" "$srcdir/examples/demo" "$TENSORC" "$work/demo"

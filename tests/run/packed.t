@@ -1,5 +1,6 @@
 #!/bin/sh
-# packed.t - const arguments packed once for many calls: NAME_pack_ARG, NAME_packed_ARG_size, NAME_packed, in C and C++.
+# packed.t - const arguments packed once for many calls: NAME_pack_ARG, NAME_packed_ARG_size, NAME_packed, and in one
+# block NAME_pack_all, NAME_packed_size, NAME_packed_all, in C and C++.
 . "${srcdir:-.}/tests/lib.sh"
 here=$srcdir/tests/run
 cd "$work" || exit 1
@@ -24,6 +25,10 @@ like "$(cat packed.h)" \
 like "$(cat packed.h)" 'int64_t dense_packed_w_size\(int64_t K, int64_t N\);' \
     "those that pack take the sizes of the argument"
 like "$(cat packed.h)" 'int dense_pack_b\(int64_t N, const float \*from, struct dense_packed_b \*to\);' "alone"
+like "$(cat packed.h)" 'int mixed_pack_all\(int64_t N, int64_t K, const float \*u, const int8_t \*w, const float \*v, '\
+'struct mixed_packed \*to\);' "one packs all"
+like "$(cat packed.h)" 'int mixed_packed_all\(int64_t N, int64_t M, int64_t K, const struct mixed_packed \*packed, '\
+'float offset, const float \*x, float rate, float \*y\);' "which stand in front of the arguments"
 
 # --- what is packed has a type of its own
 cat >right.c <<'EOF'
@@ -52,7 +57,7 @@ capture "$TENSORC" -c "$here/packed.tensor" -o other.o --explain-schedule
 like "$(cat out)" '^P: .* as \(d0 align 64 offset 16, d1, d2\), ahead of all calls' \
     "an explanation says what is packed how"
 is "$(sed -n 's/^\([a-z_]*\): scheduled by the [ds].*/\1/p' out | paste -sd' ' -)" \
-    "$(sed -n 's/^int \([a-z_]*\)(.*/\1/p' packed.h | grep -v '_pack_\|_in$' | paste -sd' ' -)" \
+    "$(sed -n 's/^int \([a-z_]*\)(.*/\1/p' packed.h | grep -v '_pack_\|_all$\|_in$' | paste -sd' ' -)" \
     "under the names of the functions"
 runs "once more" "$TENSORC" -c "$here/packed.tensor" -o again.o
 same other.o again.o "the same bytes"
@@ -110,5 +115,24 @@ if have g++; then
     runs "and of C++" g++ -x c++ -Wall -Wextra -Werror -I. -fsyntax-only names.c
 else
     skip "no g++ here"
+fi
+# --- with an argument of the name all there is no block
+cat >all.tensor <<'EOF'
+def one(float(N) x, const float(N) all) -> (y) { y(i) = x(i) * all(i) }
+def two(float(N) x, const float(N) w, const float(N) all_in) -> (y) { y(i) = x(i) * w(i) + all_in(i) }
+EOF
+printf '#include "all.h"\nint main(void) { return one_pack_all(0, 0, 0) + two_pack_all(0, 0, 0, 0); }\n' >all.c
+runs "an argument named all" "$TENSORC" -c all.tensor -o all.o --header all.h
+ok "has the name of its own" $CC -std=c99 -Wall -Wextra -Werror -I. all.c all.o -o application -lm
+ok "and links" ./application
+unlike "$(cat all.h)" 'one_packed_all\(|struct one_packed ' "without a block"
+# --- on ARM, where an emulator is
+ARMCC=aarch64-linux-gnu-gcc
+if have qemu-aarch64 && have $ARMCC; then
+    runs "for ARM" "$TENSORC" --target=aarch64 -c "$here/packed.tensor" -o packed.o --header packed.h
+    ok "links for ARM" $ARMCC -static -std=c11 -I. "$here/packed.c" packed.o -o application -lm -lpthread
+    runs "runs on ARM" qemu-aarch64 ./application || diag_file out
+else
+    skip "no emulator of ARM here" 3
 fi
 done_testing
