@@ -215,11 +215,12 @@ static void widen_producer(NestState *state, const StageState *stage, const Nest
         const Expr *wrapped = read_wraps(access->read, d);
         bool stays = !clamped && !turned.index && access->read->otherwise == NULL;
         widen_boxes(state, producer, d, index, clamped);
-        widen_unwrapped(state, producer, d,
-                        !stays    ? NULL
-                        : wrapped ? index_form(state, stage, wrapped, inside)
-                                  : index,
-                        wrapped != NULL);
+        if (producer->unwrapped != NULL)
+            widen_unwrapped(state, producer, d,
+                            !stays    ? NULL
+                            : wrapped ? index_form(state, stage, wrapped, inside)
+                                      : index,
+                            wrapped != NULL);
         if (turned.index)
             widen_boxes(state, producer, d, form_add_int(&state->forms, index, -2 * turned.shift), false);
     }
@@ -597,10 +598,10 @@ void finish_bounds(NestState *state) {
         bool collects = stage->at != NULL && stage->owner == NULL && stage->scan == NULL && !stage->nest.inlined;
         stage->boxes = collects ? ARENA_ARRAY(state->arena, Box, stage->tensor->rank) : NULL;
         stage->stores = collects && stage->stored ? ARENA_ARRAY(state->arena, Box, stage->tensor->rank) : NULL;
-        stage->unwrapped = collects ? ARENA_ARRAY(state->arena, Box, 2 * stage->tensor->rank) : NULL;
-        stage->unwrapped_stores = collects ? stage->unwrapped + stage->tensor->rank : NULL;
+        stage->unwrapped = stage->unwrapped_stores = NULL;
         stage->unwraps = NULL;
     }
+    begin_unwrapped(state);
     for (int i = state->stages.count - 1; i >= 0; i--)
         if (!state->stages.items[i]->nest.inlined)
             finish_stage(state, state->stages.items[i]);

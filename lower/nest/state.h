@@ -128,7 +128,7 @@ struct StageState {
     Scope scope;
     bool scope_set;
     Box *boxes;        /* [rank], while finishing: what consumers read, */
-    Box *unwrapped, *unwrapped_stores; /* and likewise before `else wrap` turns indices back */
+    Box *unwrapped, *unwrapped_stores; /* and likewise before `else wrap` turns indices back; NULL: none does */
     bool *unwraps;     /* [rank]: along it the box is the unwrapped one; NULL: along none */
     bool boxed;        /* runs over a box, not the whole domain: itself or its owner is computed at a loop */
     const Form **base; /* [rank]: the first index of the box, from which a root's value counts */
@@ -363,6 +363,8 @@ void stage_add_guard(NestState *state, StageState *stage, GuardForm guard);
 
 /* What an index of a read counts modulo the extent; NULL: nothing, or the rest of a quotient, as in a layout. */
 const Expr *read_wraps(const Expr *read, int dimension);
+/* Makes unwrapped boxes for the stages that are read so. */
+void begin_unwrapped(NestState *state);
 /* The stage's boxes become unwrapped ones where these are small and the others are not. */
 void choose_unwrapped(NestState *state, StageState *stage);
 bool stage_unwraps(const StageState *stage, int dimension);

@@ -27,6 +27,41 @@ const Expr *read_wraps(const Expr *read, int dimension) {
     return wrapped;
 }
 
+static bool any_wraps(const Expr *read) {
+    for (int d = 0; d < read->count; d++)
+        if (read_wraps(read, d) != NULL)
+            return true;
+    return false;
+}
+
+static void begin_boxes(NestState *state, StageState *stage) {
+    stage->unwrapped = ARENA_ARRAY(state->arena, Box, 2 * stage->tensor->rank);
+    stage->unwrapped_stores = stage->unwrapped + stage->tensor->rank;
+}
+
+/* Whether it may be unwrapped: itself, or what stores it. */
+static bool has_unwrapped(const StageState *stage) {
+    for (; stage != NULL; stage = stage->owner)
+        if (stage->unwrapped != NULL)
+            return true;
+    return false;
+}
+
+/* A stage that is unwrapped makes reads at its own place wrap, so all stages that such a stage reads have boxes, too.
+ */
+void begin_unwrapped(NestState *state) {
+    for (int i = state->stages.count - 1; i >= 0; i--) {
+        const StageState *reader = state->stages.items[i];
+        for (int k = 0; k < reader->accesses.count && !reader->nest.inlined; k++) {
+            const NestRead *access = &reader->accesses.items[k];
+            StageState *producer = access->producer;
+            bool wraps = has_unwrapped(reader) || any_wraps(access->read);
+            if (wraps && producer != NULL && producer->boxes != NULL && producer->unwrapped == NULL)
+                begin_boxes(state, producer);
+        }
+    }
+}
+
 static bool is_tensorized(const StageState *stage) {
     for (int i = 0; i < stage->leaves.count; i++)
         if (stage->leaves.items[i]->loop.kind == LOOP_TENSORIZED)
@@ -78,7 +113,7 @@ static void unwrap_boxes(NestState *state, StageState *stage, int d) {
 }
 
 void choose_unwrapped(NestState *state, StageState *stage) {
-    bool may = stage->boxes != NULL && may_unwrap(state, stage);
+    bool may = stage->unwrapped != NULL && may_unwrap(state, stage);
     for (int d = 0; d < stage->tensor->rank; d++) {
         int axis = stage->owner_axes != NULL ? stage->owner_axes[d] : d;
         if (stage->owner != NULL && stage_unwraps(stage->owner, axis))

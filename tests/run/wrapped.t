@@ -41,6 +41,23 @@ for sizes in "1 1" "1 2" "3 3" "4 5" "7 16" "17 31"; do
     done
 done
 
+# A sum that is stored from registers reads at its own place, too.
+cat >own.tensor <<'END'
+def own(float(H, W) a, float(3) f) -> (d) {
+    b(y, x) = a(y, x) * a(y, x) where y in 0:H, x in 0:W
+    c(y, x) +=! b(y, x) * f(k) where k in 0:3
+    d(y, x) = (c(y - 1, x) else wrap) + (c(y + 1, x) else wrap) where y in 0:H, x in 0:W
+}
+export own(H=37, W=50)
+END
+for family in x86 arm; do
+    echo "schedule own on $family { exactly() yo, yi = split(d.y, 8) compute_at(c, yo) s = cache_write(c, at=c.y)"
+    echo "compute_at(b, yo) }"
+done >>own.tensor
+runs "compiles" "$TENSORC" -c own.tensor -o own.o --explain-schedule
+like "$(cat "$work/out" "$work/err")" "b: 10 x 50 .*from" "what a sum reads at its own place is a box, too"
+runs "is right" "$TENSORC" own.tensor -run
+
 # What one block of d needs of c and b.
 chain 1024 2048 1 1 >chain.tensor
 { cat chain.tensor; tiled 16 64 xo | sed 's/{$/{ exactly()/'; } >tiled.tensor
