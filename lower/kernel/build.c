@@ -639,13 +639,15 @@ static Stmt *requirement_check(Build *b, const Requirement *requirement) {
         list_push(b->arena, &axes, ((Substitution){requirement->axes[i], expr_var(b->arena, var)}));
     }
     Expr *condition = build_value(b, requirement->condition, &axes, NULL);
-    Stmt *stmt = stmt_check(b->arena, condition, requirement->status, requirement->loc);
+    Stmt *check = stmt_check(b->arena, condition, requirement->status, requirement->loc), *stmt = check;
     for (int i = requirement->axis_count - 1; i >= 0; i--) {
         stmt = check_all(b->arena, b->nest->target, stmt, axes.items[i].value->var);
         if (!stmt)
             return NULL;
     }
-    return stmt;
+    if (axes.count != 2)
+        return stmt;
+    return check_rows(b->arena, b->nest->target, stmt, check, axes.items[0].value->var, axes.items[1].value->var);
 }
 
 typedef struct Needs {

@@ -1,4 +1,7 @@
 /* checks.c - loops over what a call must satisfy: indices read from memory are compared in lanes. Used by build.
+ *
+ * Where the ends of rows are read from memory, a loop for each row is slow if rows are short. So all elements are
+ * looked at first, whatever rows they are in. Only if one of them fails are the rows looked at: it may be in none.
  */
 #include "lower/kernel/guards.h"
 #include "lower/kernel/passes.h"
@@ -19,9 +22,12 @@ typedef struct Span {
 
 /* z < a || b <= z || inside(z): only z from a to b are tested. Returns what is left to test there; NULL: nothing. */
 static Expr *narrow_span(Arena *arena, Expr *condition, const Var *var, Span *span) {
-    Expr *first;
+    Expr *first, *both = condition->kind == EXPR_OP && condition->op == OP_NOT ? condition->args[0] : NULL;
     if (condition->kind != EXPR_OP)
         return condition;
+    if (both && both->kind == EXPR_OP && both->op == OP_AND)
+        condition = expr_binary(arena, OP_OR, expr_unary(arena, OP_NOT, both->args[0]),
+                                expr_unary(arena, OP_NOT, both->args[1]));
     if (condition->op == OP_OR) {
         Expr *left = narrow_span(arena, condition->args[0], var, span);
         Expr *right = narrow_span(arena, condition->args[1], var, span);
@@ -145,4 +151,96 @@ Stmt *check_all(Arena *arena, const Target *target, Stmt *check, const Var *var)
     Expr *narrow = expr_rewrite(arena, check->condition, compare_narrow, NULL);
     check = stmt_check(arena, narrow, check->status, check->loc);
     return check_in_lanes(arena, target, check, var, count, extent);
+}
+
+/* --- rows --- */
+
+enum { FEW_ELEMENTS = 256 }; /* for each row: to look at them takes no longer than to begin a row */
+
+/* Whether the condition is about elements alone, and may be asked of all of them. */
+static bool asks_elements(const Expr *condition, const Var *row) {
+    EACH_READ(read, condition)
+        if (read->guard || read->otherwise)
+            return false;
+    return expr_reads(condition) && !reads_by_reads(condition) && !expr_uses_var(condition, row);
+}
+
+static const Tensor *lanes_that_fail(Arena *arena, int64_t count) {
+    Tensor *tensor = ARENA_NEW(arena, Tensor);
+    *tensor = (Tensor){.name = "outside", .type = TYPE_INT32, .role = ROLE_TEMPORARY, .rank = 1};
+    tensor->scope = SCOPE_REGISTER;
+    tensor->dims = ARENA_ARRAY(arena, Expr *, 1);
+    tensor->dims[0] = expr_int(arena, count);
+    tensor->dim_names = ARENA_ARRAY(arena, const char *, 1);
+    tensor->dim_names[0] = "lane";
+    return tensor;
+}
+
+static Stmt *store_lane(Arena *arena, const Tensor *tensor, Expr *lane, Expr *value, Loc loc) {
+    Expr **index = ARENA_ARRAY(arena, Expr *, 1);
+    index[0] = lane;
+    return stmt_store(arena, tensor, index, 1, value, NULL, loc);
+}
+
+static Expr *read_lane(Arena *arena, const Tensor *tensor, Expr *lane) {
+    return expr_read(arena, tensor, (Expr *[]){lane}, NULL);
+}
+
+/* A lane is 1 from the first element on for which the condition fails. */
+static Stmt *note_failure(Arena *arena, const Tensor *tensor, const Stmt *check, const Var *var, Expr *lane,
+                          Expr *element) {
+    Substitution list = {var, element};
+    Expr *holds = expr_substitute(arena, check->condition, &list, 1);
+    Expr *fails = expr_select(arena, holds, expr_constant(arena, TYPE_INT32, 0), expr_constant(arena, TYPE_INT32, 1));
+    return store_lane(arena, tensor, lane, expr_binary(arena, OP_MAX, read_lane(arena, tensor, lane), fails),
+                      check->loc);
+}
+
+/* Looks at all elements, `count` at a time in lanes, and the rest one by one. */
+static void note_failures(Arena *arena, const Tensor *tensor, const Stmt *check, const Var *var, int64_t count,
+                          StmtList *list) {
+    Expr *each = expr_int(arena, count), *whole = expr_binary(arena, OP_DIV, var->extent, each);
+    Var *outer = var_new(arena, VAR_LOOP, TYPE_INT64, var->name, whole);
+    Var *lane = var_new(arena, VAR_LOOP, TYPE_INT64, var->name, each);
+    Var *left = var_new(arena, VAR_LOOP, TYPE_INT64, var->name, expr_binary(arena, OP_MOD, var->extent, each));
+    Expr *element =
+        expr_binary(arena, OP_ADD, expr_binary(arena, OP_MUL, expr_var(arena, outer), each), expr_var(arena, lane));
+    Stmt *one = note_failure(arena, tensor, check, var, expr_var(arena, lane), element);
+    Stmt *vector = stmt_for(arena, lane, each, LOOP_VECTORIZED, stmts_one(arena, one), check->loc);
+    stmts_add(arena, list, stmt_for(arena, outer, whole, LOOP_SERIAL, stmts_one(arena, vector), check->loc));
+    element = expr_binary(arena, OP_ADD, expr_binary(arena, OP_MUL, whole, each), expr_var(arena, left));
+    one = note_failure(arena, tensor, check, var, expr_int(arena, 0), element);
+    stmts_add(arena, list, stmt_for(arena, left, left->extent, LOOP_SERIAL, stmts_one(arena, one), check->loc));
+}
+
+static Expr *any_failed(Arena *arena, const Tensor *tensor, int64_t count) {
+    Expr *any = NULL, *none = expr_constant(arena, TYPE_INT32, 0);
+    for (int64_t l = 0; l < count; l++) {
+        Expr *failed = expr_binary(arena, OP_NE, read_lane(arena, tensor, expr_int(arena, l)), none);
+        any = any ? expr_binary(arena, OP_OR, any, failed) : failed;
+    }
+    return any;
+}
+
+Stmt *check_rows(Arena *arena, const Target *target, Stmt *rows, const Stmt *check, const Var *row, const Var *var) {
+    int64_t count = target_lanes(target, TYPE_INT32);
+    Span span = {expr_int(arena, 0), var->extent};
+    Expr *left = rows && count > 1 ? narrow_span(arena, check->condition, var, &span) : NULL;
+    if (!left || !(expr_reads(span.begin) || expr_reads(span.end)) || !asks_elements(left, row))
+        return rows;
+    Expr *limit = expr_binary(arena, OP_MUL, row->extent, expr_int(arena, FEW_ELEMENTS));
+    Expr *few = expr_simplify(arena, expr_binary(arena, OP_LE, var->extent, limit));
+    Expr *initial = expr_select(arena, few, expr_constant(arena, TYPE_INT32, 0), expr_constant(arena, TYPE_INT32, 1));
+    check = stmt_check(arena, expr_rewrite(arena, left, compare_narrow, NULL), check->status, check->loc);
+    const Tensor *tensor = lanes_that_fail(arena, count);
+    Var *lane = var_new(arena, VAR_LOOP, TYPE_INT64, var->name, expr_int(arena, count));
+    Stmt *begin = store_lane(arena, tensor, expr_var(arena, lane), initial, check->loc);
+    StmtList list = {0}, elements = {0};
+    note_failures(arena, tensor, check, var, count, &elements);
+    stmts_add(arena, &list, stmt_for(arena, lane, lane->extent, LOOP_VECTORIZED, stmts_one(arena, begin), check->loc));
+    stmts_add(arena, &list, stmt_if(arena, few, elements, (StmtList){0}, check->loc));
+    stmts_add(arena, &list,
+              stmt_if(arena, any_failed(arena, tensor, count), stmts_one(arena, rows), (StmtList){0}, check->loc));
+    int64_t known;
+    return expr_is_int(few, &known) && known == 0 ? rows : stmt_allocate(arena, tensor, list);
 }

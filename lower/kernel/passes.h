@@ -123,6 +123,9 @@ Pieces loop_pieces(Arena *arena, const Loop *loop, LoopKind kind);
 
 /* A check over all values of a loop: a vector at a time, then the rest. */
 Stmt *check_all(Arena *arena, const Target *target, Stmt *check, const Var *var);
+/* `rows` tests a check for all values of a loop, inside one over rows, which are parts of that: it need not run if no
+ * value fails, in a row or not. Returns rows where their ends are not read from memory. */
+Stmt *check_rows(Arena *arena, const Target *target, Stmt *rows, const Stmt *check, const Var *row, const Var *var);
 /* What became of the loops of one kind in an outermost nest. A loop may have several copies with different fates: the
  * kernel notes those that no copy expanded, and those that a limit kept. */
 typedef struct LoopNotes {

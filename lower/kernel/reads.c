@@ -64,7 +64,7 @@ static Expr *lower_read(Build *b, Expr *e, Expr *path) {
     for (int d = 0; d < e->count; d++)
         index[d] = build_reads(b, e->args[d], path);
     const NestStage *producer = nest_producer(b->nest, e->tensor);
-    bool held = producer && producer == b->held;
+    bool held = producer && (producer == b->held || (path && producer->unwraps));
     Expr *inside = !held && (e->otherwise || path) ? inside_condition(b, e->tensor, index) : NULL;
     Expr *otherwise = e->otherwise ? build_reads(b, e->otherwise, path) : NULL;
     if (producer && producer->inlined) {

@@ -162,13 +162,13 @@ static bool shares_loops(const StageState *producer, const StageState *reader) {
     return false;
 }
 
-/* A read that alone spans as much as the dimension asks for all of it: of a maximum with other spans, over sizes, that
- * would no longer be seen, and the maxima of a chain of stages would be made of each other. */
+/* A read that alone spans as much as the dimension (NULL: as anything) asks for all of it: of a maximum with other
+ * spans, over sizes, that would no longer be seen, and the maxima of a chain of stages would be made of each other. */
 static void widen_by(Forms *forms, Box *box, const Form *index, LoopOutside *outside, const StageState *producer,
                      const Form *domain) {
     const Form *low, *width;
     if (!box->whole && index != NULL && form_span(forms, index, outside, producer, &low, &width) &&
-        !form_at_most(forms, domain, form_add_int(forms, width, 1)))
+        !(domain != NULL && form_at_most(forms, domain, form_add_int(forms, width, 1))))
         widen_box(forms, box, low, width);
     else
         box->whole = true;
@@ -179,6 +179,15 @@ static const Form *index_form(NestState *state, const StageState *stage, const E
     Seeing seeing = {&state->forms, stage};
     return inside ? loops_form(state, stage, index)
                   : form_of_expr(&state->forms, (Expr *)index, find_seen_form, &seeing);
+}
+
+/* The boxes as they would be if indices counted on beyond the ends: they stay near where `else wrap` jumps. */
+static void widen_unwrapped(NestState *state, StageState *producer, int d, const Form *index, bool wraps) {
+    const Form *domain = domain_extent(state, producer, d);
+    producer->unwrapped[d].wraps |= wraps;
+    widen_by(&state->forms, &producer->unwrapped[d], index, loop_is_outside, producer, domain);
+    if (producer->stored)
+        widen_by(&state->forms, &producer->unwrapped_stores[d], index, loop_is_outside_buffer, producer, NULL);
 }
 
 /* Of what the producer computes at once, and of what it keeps. */
@@ -203,7 +212,15 @@ static void widen_producer(NestState *state, const StageState *stage, const Nest
         const Expr *place = turned.index ? turned.index : unclamped(state, producer, d, access->read->args[d]);
         const Form *index = index_form(state, stage, place, inside);
         bool clamped = !turned.index && place != access->read->args[d];
+        const Expr *wrapped = read_wraps(access->read, d);
+        bool stays = !clamped && !turned.index && access->read->otherwise == NULL;
         widen_boxes(state, producer, d, index, clamped);
+        if (producer->unwrapped != NULL)
+            widen_unwrapped(state, producer, d,
+                            !stays    ? NULL
+                            : wrapped ? index_form(state, stage, wrapped, inside)
+                                      : index,
+                            wrapped != NULL);
         if (turned.index)
             widen_boxes(state, producer, d, form_add_int(&state->forms, index, -2 * turned.shift), false);
     }
@@ -223,16 +240,22 @@ static bool holds_clamped(NestState *state, const Box *box, const Form *domain) 
     return form_at_most(forms, form_int(forms, 0), last) && form_below(forms, box->low, domain);
 }
 
+static const Form *box_extent(Forms *forms, const Box *box) {
+    return not_negative(forms, form_add_int(forms, box->width, 1));
+}
+
+bool box_is_whole(NestState *state, const StageState *stage, int d, const Box *box) {
+    const Form *domain = domain_extent(state, stage, d);
+    return box->whole || !box->begun || form_at_most(&state->forms, domain, box_extent(&state->forms, box)) ||
+           (box->clamped && !holds_clamped(state, box, domain));
+}
+
 /* The first index and the extent of a box; the whole dimension if the box is as large. */
 static void close_box(NestState *state, const StageState *stage, int d, const Box *box, const Form **low,
                       const Form **extent) {
-    Forms *forms = &state->forms;
-    const Form *domain = domain_extent(state, stage, d);
-    const Form *size = box->whole || !box->begun ? domain : not_negative(forms, form_add_int(forms, box->width, 1));
-    bool all = box->whole || !box->begun || form_at_most(forms, domain, size) ||
-               (box->clamped && !holds_clamped(state, box, domain));
-    *low = all ? form_int(forms, 0) : box->low;
-    *extent = all ? domain : size;
+    bool all = !box->unwrapped && box_is_whole(state, stage, d, box);
+    *low = all ? form_int(&state->forms, 0) : box->low;
+    *extent = all ? domain_extent(state, stage, d) : box_extent(&state->forms, box);
 }
 
 /* Finds where the stage's roots count from, and their extents. */
@@ -242,6 +265,7 @@ static void find_domain(NestState *state, StageState *stage) {
     stage->base = ARENA_ARRAY(state->arena, const Form *, rank);
     stage->origin = ARENA_ARRAY(state->arena, const Form *, rank);
     stage->size = ARENA_ARRAY(state->arena, const Form *, rank);
+    choose_unwrapped(state, stage);
     for (int d = 0; d < rank; d++) {
         stage->size[d] = stage->roots[d]->extent;
         stage->base[d] = form_int(&state->forms, 0);
@@ -268,12 +292,12 @@ static void find_filled_part(NestState *state, StageState *stage) {
     Forms *forms = &state->forms;
     bool registers = stage->scope_set && stage->scope == SCOPE_REGISTER && stage->scan == NULL;
     for (int d = 0; (stage->owner != NULL || registers) && !stage->stored && d < stage->tensor->rank; d++) {
-        Box box = {.begun = true};
+        Box box = {.begun = true, .unwrapped = stage_unwraps(stage, d)};
         box.whole = !form_span(forms, stage->axes[d], loop_is_outside, stage, &box.low, &box.width);
         if (registers && !box.whole) {
             stage->origin[d] = box.low;
             stage->size[d] = not_negative(forms, form_add_int(forms, box.width, 1));
-        } else if (stage->owner != NULL) {
+        } else if (stage->owner != NULL && !(box.whole && box.unwrapped)) {
             close_box(state, stage, d, &box, &stage->origin[d], &stage->size[d]);
         }
     }
@@ -512,10 +536,13 @@ static void guard_like_owner(NestState *state, StageState *stage) {
     }
 }
 
-/* A box can reach beyond its domain, where consumers have guards or an otherwise. */
+/* A box can reach beyond its domain, where consumers have guards or an otherwise. One that is unwrapped has values
+ * there. */
 static void guard_box(NestState *state, StageState *stage) {
     Forms *forms = &state->forms;
     for (int d = 0; stage->boxed && d < stage->tensor->rank; d++) {
+        if (stage_unwraps(stage, d))
+            continue;
         const Form *index = stage->axes[d], *extent = domain_extent(state, stage, d);
         if (!form_below(forms, index, extent))
             stage_add_guard(state, stage, (GuardForm){.value = index, .limit = extent});
@@ -549,6 +576,7 @@ static void guard_buffer(NestState *state, StageState *stage) {
 
 static void finish_stage(NestState *state, StageState *stage) {
     find_domain(state, stage);
+    unwrap_stage(state, stage);
     find_extents(state, stage);
     find_values(state, stage);
     find_filled_part(state, stage);
@@ -570,7 +598,10 @@ void finish_bounds(NestState *state) {
         bool collects = stage->at != NULL && stage->owner == NULL && stage->scan == NULL && !stage->nest.inlined;
         stage->boxes = collects ? ARENA_ARRAY(state->arena, Box, stage->tensor->rank) : NULL;
         stage->stores = collects && stage->stored ? ARENA_ARRAY(state->arena, Box, stage->tensor->rank) : NULL;
+        stage->unwrapped = stage->unwrapped_stores = NULL;
+        stage->unwraps = NULL;
     }
+    begin_unwrapped(state);
     for (int i = state->stages.count - 1; i >= 0; i--)
         if (!state->stages.items[i]->nest.inlined)
             finish_stage(state, state->stages.items[i]);

@@ -92,9 +92,12 @@ static void add_reads(Explanation *e, const StageState *reader) {
     for (int k = 0; k < reader->accesses.count; k++) {
         const Expr *read = reader->accesses.items[k].read;
         int64_t elements = 1;
-        for (int d = 0; d < read->count; d++)
-            elements = times(elements, spread(e, form_of_expr(&e->forms, read->args[d], find_axis_form, reader),
+        for (int d = 0; d < read->count; d++) {
+            const Expr *index = wrapped_index(read->args[d], read->tensor->dims[d]);
+            index = index != NULL ? index : read->args[d];
+            elements = times(elements, spread(e, form_of_expr(&e->forms, index, find_axis_form, reader),
                                               read->tensor->dims[d]));
+        }
         if (!lives_in_registers(e, read->tensor))
             add_touched(e, read->tensor, elements, false);
     }

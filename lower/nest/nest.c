@@ -105,6 +105,7 @@ static void publish_stage(NestState *state, StageState *stage) {
     nest->origin = ARENA_ARRAY(state->arena, Expr *, stage->tensor->rank);
     for (int d = 0; d < stage->tensor->rank; d++)
         nest->origin[d] = affine_expr(state->arena, stage->origin[d]);
+    nest->unwraps = stage->unwraps != NULL;
     publish_guards(state, stage);
     nest->partial = stage->partial;
     nest->resumes = held_results(stage);

@@ -76,6 +76,7 @@ struct NestStage {
     Expr **axis_values; /* of axes, then reductions: the index into the whole domain, box origin included, over loop
                          * variables of this and outer stages */
     Expr **origin;      /* [rank] first index of the box in the domain, over outer loop variables; all 0 at root */
+    bool unwraps;       /* the box may reach beyond the ends, as if the domain began again there */
     int guard_count;
     Guard *guards;
     NestStage *parent; /* the stage it is computed at; NULL: at root. In the body of the last loop that depth counts
@@ -161,9 +162,11 @@ void nest_explain(Text *text, const Nest *nest, const RolledList *rolled);
 const char *nest_rolled_names(Arena *arena, const Nest *nest, const RolledList *rolled);
 /* The one tensor that the maker of a constant reads; NULL: none, or several. */
 const Tensor *made_of(const Stage *maker);
-/* The stage that writes a tensor of the nest; NULL: an input. */
 /* What `else reflect` made of an index, min(m, period - m) with m = index % period: that index. NULL: another one. */
 const Expr *reflected_index(const Expr *index, int64_t *period);
+/* What `else wrap` made of an index, index % extent: that index. NULL: another one. */
+const Expr *wrapped_index(const Expr *index, const Expr *extent);
+/* The stage that writes a tensor of the nest; NULL: an input. */
 const NestStage *nest_producer(const Nest *nest, const Tensor *tensor);
 /* Reports a refusal at its statement: the rule, the nest, the alternatives. Returns false. */
 bool nest_report(Diagnostics *diagnostics, const NestError *error);

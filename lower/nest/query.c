@@ -27,6 +27,11 @@ const Expr *reflected_index(const Expr *index, int64_t *period) {
     return NULL;
 }
 
+const Expr *wrapped_index(const Expr *index, const Expr *extent) {
+    bool wraps = index->kind == EXPR_OP && index->op == OP_MOD && expr_equal(index->args[1], extent);
+    return wraps ? index->args[0] : NULL;
+}
+
 /* --- registers ---------------------------------------------------------------------------------------------------- */
 
 /* The registers of a buffer: one for each vector if its stage is vectorized, else one for each element. */

@@ -76,6 +76,8 @@ typedef struct GuardForm {
 typedef struct Box {
     bool begun, whole;
     bool clamped;      /* some indices count as the nearest one inside where they are outside: else edge */
+    bool wraps;        /* some indices count modulo the extent: else wrap */
+    bool unwrapped;    /* it may reach beyond the ends, where indices count modulo the extent */
     const Form *low;   /* over loops that stand still */
     const Form *width; /* extent - 1, over sizes */
 } Box;
@@ -125,7 +127,9 @@ struct StageState {
     bool partial; /* it stores partial results: reduction loops of it are around what cache_write made of it */
     Scope scope;
     bool scope_set;
-    Box *boxes;        /* [rank], while finishing: what consumers read */
+    Box *boxes;        /* [rank], while finishing: what consumers read, */
+    Box *unwrapped, *unwrapped_stores; /* and likewise before `else wrap` turns indices back; NULL: none does */
+    bool *unwraps;     /* [rank]: along it the box is the unwrapped one; NULL: along none */
     bool boxed;        /* runs over a box, not the whole domain: itself or its owner is computed at a loop */
     const Form **base; /* [rank]: the first index of the box, from which a root's value counts */
     const Form **axes; /* [root_count]: base + value of the root */
@@ -320,6 +324,7 @@ bool inline_into(NestState *state, StageState *consumer, StageState *stage);
 /* Finds extents, values, boxes, guards and the children of each stage. */
 void finish_bounds(NestState *state);
 void place_loops(NestState *state); /* finds positions, and the kinds of ".store" loops: runs before all else */
+bool box_is_whole(NestState *state, const StageState *stage, int dimension, const Box *box);
 bool loop_is_outside(const void *stage,
                      const Loop *loop); /* the loop stands still while stage (a StageState) runs at its place */
 FindForm find_axis_form;                /* context: a StageState */
@@ -353,6 +358,18 @@ bool check_store(NestState *state, const StageState *stage);
 void find_window(NestState *state, StageState *stage); /* of a stored stage, once its box is closed */
 void guard_window(NestState *state, StageState *stage);
 void stage_add_guard(NestState *state, StageState *stage, GuardForm guard);
+
+/* --- nest/wrap.c --- */
+
+/* What an index of a read counts modulo the extent; NULL: nothing, or the rest of a quotient, as in a layout. */
+const Expr *read_wraps(const Expr *read, int dimension);
+/* Makes unwrapped boxes for the stages that are read so. */
+void begin_unwrapped(NestState *state);
+/* The stage's boxes become unwrapped ones where these are small and the others are not. */
+void choose_unwrapped(NestState *state, StageState *stage);
+bool stage_unwraps(const StageState *stage, int dimension);
+/* Rewrites the stage, and those that read it, for the dimensions that it unwraps. */
+void unwrap_stage(NestState *state, StageState *stage);
 
 /* --- nest/scan.c --- */
 

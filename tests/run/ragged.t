@@ -102,6 +102,14 @@ int main(void) {
                 : both_any(R, K, N, a[0], b[0], length, c[0]), 0);
             if (!status) expect(seed);
         }
+    for (int r1 = 2; r1 < 5; r1++) /* one row of many elements, and several */
+        for (int end = 598; end <= 600; end++) {
+            static int32_t many[600];
+            static float ones[600], sums[3];
+            many[599] = -1;
+            is("many", end, spmv_any(r1, 600, C, (int32_t[]){0, end, 0, 0}, many, ones, x, sums),
+                end > 599 ? TENSORC_BAD_INDEX : 0);
+        }
     for (int r1 = 1; r1 < 3; r1++) is("no rows", r1, spmv_any(r1, 0, C, (int32_t[]){5, -5}, col, val, x, y), 0);
     printf("%d wrong\n", wrong);
     return 0;
@@ -113,7 +121,7 @@ on() {
         ragged.h
     if ! grep -qw "$2" /proc/cpuinfo 2>/dev/null; then skip "this processor has no $2" 2; return; fi
     runs "links" $CC -std=c11 -I. main.c ragged.o -o application -fopenmp -lm
-    is "$(./application 2>&1)" "0 wrong" "what is chosen is summed, and nothing else is looked at"
+    is "$(./application 2>&1)" "0 wrong" "what is chosen is summed, and nothing else counts"
 }
 on x86-64-v2 sse4_2 -O2
 on x86-64-v3 avx2 -O2
@@ -122,6 +130,10 @@ on x86-64-v4 avx512vl -O0
 runs "the interpreter agrees" "$TENSORC" -run -O2 -DC=4 -DR1=6 -DZ=17 -DV=3 -DD=2 -DR=5 -DK=19 -DM=5 -DN=3 ragged.tensor
 like "$("$TENSORC" -w -emit-ir --target=x86-64-v4 --threads=1 ragged.tensor -o -)" \
     'for z in 0:max\(min\(40, int64\(ptr' "requirements are asked where they are needed"
+sed 's/R1=12,Z=40,C=10/R1=3,Z=600,C=10/; s/R1=12,Z=40,V/R1=4,Z=600,V/' ragged.tensor >long.tensor
+"$TENSORC" -w -emit-ir --target=x86-64-v4 --threads=1 long.tensor -o long.ir
+is "$(sed -n '/symbol spmv_known/,/^}/p' long.ir | grep -c outside)" 0 "long rows are looked at alone"
+like "$(sed -n '/symbol bag_known/,/^}/p' long.ir)" 'if outside' "of short ones all elements are, and rows if one fails"
 
 # Numbers that are read may be far from all sizes, and what is computed with them near, or wrapped.
 cat >times.tensor <<'END'

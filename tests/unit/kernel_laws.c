@@ -87,6 +87,15 @@ static const Law laws[] = {
      {SIZE("N", "5 6 9 16 17 31")},
      0,
      NULL},
+    {"stencils that wrap in a row",
+     "def f(float(N) X) -> (C) {\n"
+     "  a(i) = X(i) + (X(i + 1) else wrap) where i in 0:N\n"
+     "  b(i) = (a(i - 2) else wrap) * i + (a(i + 1) else wrap) where i in 0:N\n"
+     "  C(i) = (b(i - 1) else wrap) + b(i) * (a(i + 3) else wrap) where i in 0:N }",
+     1,
+     {SIZE("N", "1 2 3 5 9 16 31")},
+     0,
+     NULL},
     {"edges",
      "def f(float(H, W) I) -> (E, R, T) {\n"
      "  E(y, x) +=! (I(y + i - 1, x + j - 1) else edge) where i in 0:3, j in 0:3, y in 0:H, x in 0:W\n"
