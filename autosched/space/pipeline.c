@@ -45,13 +45,12 @@ static bool suits_strips(const Space *space, int number) {
            has_plain_name(stage) && !space->given[number];
 }
 
-/* Whether the index into a dimension may jump: what is taken modulo another number than the extent. What wraps around
- * is computed as if it were near. What is reflected turns back near the end, if the extent is a number: boxes are not
- * known to hold it otherwise. */
-static bool jumps(const Expr *index, const Expr *extent) {
+/* Whether the index may jump: what wraps around at an end is far away there. What is reflected turns back near it, if
+ * the extent is a number: boxes are not known to hold it otherwise. */
+static bool jumps(const Expr *index) {
     int64_t period;
-    const Expr *reflected = reflected_index(index, &period), *wrapped = wrapped_index(index, extent);
-    EACH_EXPR(e, reflected ? reflected : wrapped ? wrapped : index)
+    const Expr *reflected = reflected_index(index, &period);
+    EACH_EXPR(e, reflected ? reflected : index)
         if (e->kind == EXPR_OP && e->op == OP_MOD)
             return true;
     return expr_reads(index);
@@ -62,7 +61,7 @@ static bool reads_near(const Stage *stage, const Expr *read) {
     for (int d = 0; d < read->count; d++) {
         int64_t extent;
         bool short_dimension = expr_is_int(read->tensor->dims[d], &extent) && extent <= SHORT;
-        if (!short_dimension && (!stage_uses_axis(stage, read->args[d]) || jumps(read->args[d], read->tensor->dims[d])))
+        if (!short_dimension && (!stage_uses_axis(stage, read->args[d]) || jumps(read->args[d])))
             return false;
     }
     return true;

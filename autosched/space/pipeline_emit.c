@@ -29,8 +29,7 @@ typedef struct Member {
     int lanes;
     bool shorter; /* the lanes are fewer than registers have, as some are fetched one by one */
     int64_t code; /* weight of a vector */
-    bool tests; /* it reads beyond the ends of rows: the first and the last vectors of a row need tests, */
-    bool wraps; /* and those of a tile: it is computed beyond the ends of rows, for readers that wrap around */
+    bool tests; /* it reads beyond the ends of rows: the first and the last vectors of a row need tests */
     int rows_gene, vectors_gene; /* of its register tile; rows: -1 without a row axis */
     int place_gene;              /* -1: the root */
     int place_count;
@@ -208,7 +207,7 @@ static bool tests_ends(const Stage *stage, const Var *axis) {
  * need no test. */
 static void write_ends(const Writer *writer, const Member *member) {
     const Strips *strips = writer->strips;
-    bool tests = member->tests || (member->wraps && writer->genes[strips->tiled_gene] == 1);
+    bool tests = member->tests;
     for (int m = 0; m + 1 < strips->count; m++)
         tests |= strips->members[m].tests &&
                  (writer->places[m] == PLACE_INLINE || writer->places[m] == PLACE_REGISTERS);
@@ -384,25 +383,6 @@ static bool strips_emit(Space *space, Group *group, const int *genes, Sketch *sk
     return true;
 }
 
-/* Whether the read wraps around along the vectors of the member that it reads, or is computed where its reader does. */
-static bool wraps_around(const Member *member, const Member *reader, const Expr *read) {
-    const Expr *index = read->args[member->vector];
-    return wrapped_index(index, read->tensor->dims[member->vector]) ||
-           (reader->wraps && expr_uses_var(index, reader->value->axes[reader->vector]));
-}
-
-/* Readers first. */
-static void find_wraps(const Strips *strips) {
-    for (int m = strips->count - 2; m >= 0; m--) {
-        Member *member = &strips->members[m];
-        for (int r = m + 1; r < strips->count; r++) {
-            EACH_STAGE_READ(read, strips->members[r].value)
-                if (stage_writes(member->stage, read->tensor))
-                    member->wraps |= wraps_around(member, &strips->members[r], read);
-        }
-    }
-}
-
 /* --- the group ---------------------------------------------------------------------------------------------------- */
 
 static void make_member(Space *space, Group *group, const Stage *stage, int number, Member *member) {
@@ -438,7 +418,6 @@ void pipeline_group_new(Space *space, Group *group, const Pipeline *pipeline) {
     ENSURE(add_choice(space, group, GENE_STRUCTURE, arena_printf(arena, "%s pipeline", name), 2, 0) == CHOSEN_GENE);
     for (int m = 0; m < pipeline->count; m++)
         make_member(space, group, group->stages[m], m + 1, &strips->members[m]);
-    find_wraps(strips);
     for (int m = 0; m + 1 < pipeline->count; m++)
         make_places(space, group, strips, &strips->members[m]);
     const Member *root = &strips->members[pipeline->count - 1];

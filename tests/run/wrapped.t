@@ -156,10 +156,4 @@ schedule rows on x86 {
 END
 runs "an instruction" "$TENSORC" --target=x86-64-v3 -c instruction.tensor -o instruction.o --explain-schedule
 
-# By the default, too: stages stand in strips.
-chain 1024 2048 1 1 >chain.tensor
-runs "compiles" "$TENSORC" -O2 --target=x86-64-v3 --threads=1 -c chain.tensor -o chain.o --explain-schedule
-like "$(cat "$work/out" "$work/err")" "strip" "the default computes them in strips"
-is "$(cat "$work/out" "$work/err" | grep -c '[bc]: 1024 x 2048')" 0 "and keeps no whole stage"
-
 done_testing
