@@ -1,5 +1,6 @@
 /* command.c - `tensorc import NET.onnx -o NET.tensor`: reads the model, takes its nodes in their order, and writes the
- * source and, beside it, a folder with the weights. Nothing is written if a node is not known.
+ * source and, beside it, a folder with the weights. Nothing is written if a node is not known. They are taken twice: the
+ * first time shows which words the statements have, so that the second time names of the model may be all others.
  */
 #include "driver/import/import.h"
 #include "driver/import/importer.h"
@@ -179,8 +180,9 @@ static int write_files(Import *import, const char *output) {
     const char *base = base_name(import->arena, strcmp(output, "-") ? output : import->model->path),
                *folder = format(import, "%s_weights", base);
     const char *beside = format(import, "%s%s", folder_of(import->arena, output), folder);
+    import->function = function_name(import, base);
     find_blocks(import);
-    const char *text = source_text(import, fresh_name(import, base), folder);
+    const char *text = source_text(import, import->function, folder);
     FileIdentity from = file_identity(import->arena, import->model->path), to = file_identity(import->arena, output);
     if (import->failed)
         return 1;
@@ -196,6 +198,26 @@ static int write_files(Import *import, const char *output) {
     return 1;
 }
 
+/* The words beside names in the statements of a model. False after a message. */
+static bool find_words(Arena *arena, Model *model, const Words *words, NameTable *found) {
+    Arena *scratch = arena_new();
+    Import import = {.arena = scratch, .model = model, .text = {.arena = scratch}};
+    read_graph_of(&import, words);
+    if (!import.failed)
+        *found = words_beside_names(&import, arena);
+    arena_free(scratch);
+    return !import.failed;
+}
+
+static int import_model(Arena *arena, Model *model, const Words *words) {
+    NameTable found;
+    if (!find_words(arena, model, words, &found))
+        return 1;
+    Import import = {.arena = arena, .model = model, .words = &found, .text = {.arena = arena}};
+    read_graph_of(&import, words);
+    return import.failed ? 1 : write_files(&import, words->output);
+}
+
 int import_command(Arena *arena, int argc, char **argv) {
     Words words = {0};
     if (!read_words(arena, argc, argv, &words)) {
@@ -204,11 +226,10 @@ int import_command(Arena *arena, int argc, char **argv) {
     }
     if (!words.output)
         words.output = arena_printf(arena, "%s.tensor", base_name(arena, words.input));
-    Import import = {.arena = arena, .model = onnx_open(arena, words.input), .text = {.arena = arena}};
-    if (!import.model)
+    Model *model = onnx_open(arena, words.input);
+    if (!model)
         return 1;
-    read_graph_of(&import, &words);
-    int status = import.failed ? 1 : write_files(&import, words.output);
-    onnx_close(import.model);
+    int status = import_model(arena, model, &words);
+    onnx_close(model);
     return status;
 }

@@ -70,9 +70,11 @@ typedef struct Import {
     Model *model;
     const Node *node; /* the present one */
     bool failed;
-    NameTable operands; /* by their names in the model */
-    NameTable names;    /* of the source */
-    NameTable sizes;    /* that are known at run time, by their names in the model */
+    NameTable operands;     /* by their names in the model */
+    NameTable names;        /* of the source */
+    NameTable sizes;        /* that are known at run time, by their names in the model */
+    const NameTable *words; /* that the statements have beside names; NULL: they are not made yet */
+    const char *function;   /* the name of the main def; NULL: not chosen yet */
     LIST(Operand *) inputs, outputs;
     LIST(Weight) weights;
     LIST(Step) steps;
@@ -111,10 +113,14 @@ int64_t known_size(Import *import, Size size);
 /* --- names.c --- */
 Name *name_find(const NameTable *table, const char *text);
 void name_add(Arena *arena, NameTable *table, const char *text, NameKind kind, Operand *operand);
-/* Names that the source cannot give to tensors: words, functions, defs of the library, indices. */
+/* Names that the source cannot give to tensors and sizes: words, types, functions, and import->words. */
 void reserve_names(Import *import);
+/* The words of the statements that are no names of tensors or sizes. */
+NameTable words_beside_names(const Import *import, Arena *arena);
 /* A name like this one that is valid and not taken; it is taken from then on. */
 const char *fresh_name(Import *import, const char *like);
+/* A name like this one for the main def, which C calls. What is in a def may have the same one. */
+const char *function_name(Import *import, const char *like);
 /* The index of a dimension. */
 const char *index_name(Import *import, int rank, int dimension);
 const char **index_names(Import *import, int rank);

@@ -126,6 +126,39 @@ sed '/^export/,$d' parts.tensor >found
 same wanted found "equal parts are one def"
 computes parts
 
+# --- names: those of the model, where nothing else has them in the statements
+
+# named FILE TEXT...: the lines of the model, imported and compiled within a time.
+have timeout && limited="timeout 60" || limited=
+named() {
+    named_file=$1; shift
+    printf '%s\n' "opset 17" "$@" | model "$named_file"
+    runs "$named_file is imported, in the end" $limited "$TENSORC" import "$named_file.onnx" -o "$named_file.tensor"
+    runs "and compiles" "$TENSORC" -c -O0 "$named_file.tensor" -o named.o
+}
+# head FILE: its def, without the line ends.
+head_of() { grep -A2 '^def' "$1.tensor" | tr '\n' ' ' | sed 's/ {.*//; s/  */ /g'; }
+named r_net "input r_x float r_n,3" "output r_1 float r_n,3" "tensor r.w float 3 raw 1 2 3" "node Add r_x,r.w r_1"
+is "$(head_of r_net)" "def r_net(float(r_n, 3) r_x, const float(3) r_w) -> (float(r_n, 3) r_1)" "names that begin as sums do"
+named m "input t float 2,4" "output scan float 2,3" "tensor w float 4,3 repeat 1" "tensor b float 3 repeat 1" \
+    "node Gemm t,w,b scan"
+is "$(head_of m)" "def m(float(2, 4) t, const float(4, 3) w, const float(3) b) -> (float(2, 3) scan)" \
+    "names that are free stay"
+named i "input i float 1,2,4" "output r_k float 1,2,3" "tensor j float 4,3 repeat 1" "tensor in float 3 repeat 1" \
+    "node MatMul i,j p" "node Add p,in r_k"
+is "$(head_of i)" "def i(float(1, 2, 4) i_2, const float(4, 3) j_2, const float(3) in_2) -> (float(1, 2, 3) r_k_2)" \
+    "indices and words have others; a function may have the name of an index"
+named relu "input relu float 2,3" "output y float 2,3" "node Relu relu y"
+is "$(head_of relu)" "def relu(float(2, 3) relu) -> (float(2, 3) y)" "what is in the library may be named again"
+named relu_rows "input x float 2,3" "output block float 2,3" "node Relu x block"
+is "$(head_of relu_rows)" "def relu_rows_2(float(2, 3) x) -> (float(2, 3) block)" "but not what is called"
+for name in tensorc_net pthread_net main exp free for where ___ 7 'ä b' export; do
+    named "$name" "input x float 2" "output y float 2" "node Relu x y"
+done
+like "$(cat tensorc_net.tensor)" '^def t_tensorc_net\(' "names of libraries have another beginning"
+long=$(printf '%0250d' 0)
+named long "input $long float $long,3" "output y float $long,3" "tensor a$long float 3 repeat 1" "node Add $long,a$long y"
+
 # --- other networks: each statement is checked by -run, against the interpreter
 
 model states <<'END'
