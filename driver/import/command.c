@@ -6,6 +6,7 @@
 #include "driver/import/importer.h"
 #include "lang/files.h"
 #include "lang/temporary.h"
+#include "lang/terminal.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ typedef struct Words {
     LIST(struct BoundSize {
         const char *name;
         int64_t value;
+        bool used;
     })
     sizes;
 } Words;
@@ -30,7 +32,7 @@ static bool read_bound_size(Arena *arena, Words *words, const char *text) {
     long long value = equals ? strtoll(equals + 1, &end, 10) : 0;
     if (!equals || equals == text || !equals[1] || *end || errno || value < 0)
         return false;
-    struct BoundSize bound = {arena_strndup(arena, text, (size_t)(equals - text)), value};
+    struct BoundSize bound = {arena_strndup(arena, text, (size_t)(equals - text)), value, false};
     list_push(arena, &words->sizes, bound);
     return true;
 }
@@ -63,8 +65,10 @@ static bool read_words(Arena *arena, int argc, char **argv, Words *words) {
 
 static const struct BoundSize *bound_size(const Words *words, const char *name) {
     for (int i = 0; i < words->sizes.count; i++)
-        if (!strcmp(words->sizes.items[i].name, name))
+        if (!strcmp(words->sizes.items[i].name, name)) {
+            words->sizes.items[i].used = true;
             return &words->sizes.items[i];
+        }
     return NULL;
 }
 
@@ -72,22 +76,26 @@ static const struct BoundSize *bound_size(const Words *words, const char *name) 
 static Size declared_size(Import *import, const Words *words, const Declared *input, int dimension) {
     const DeclaredSize *size = &input->shape.items[dimension];
     const char *like = *size->name ? size->name : format(import, "%s_size_%d", input->name, dimension);
-    const struct BoundSize *bound = bound_size(words, like);
+    const struct BoundSize *bound = size->size >= 0 ? NULL : bound_size(words, like);
     if (size->size >= 0 || bound)
         return size_number(size->size >= 0 ? size->size : bound->value);
     Name *known = name_find(&import->sizes, like);
     if (known)
         return size_symbol(known->operand->name);
     Operand *operand = ARENA_NEW(import->arena, Operand);
+    operand->onnx = like;
     operand->name = fresh_name(import, like);
-    name_add(import->arena, &import->names, operand->name, NAME_SIZE, NULL);
+    name_add(import->arena, &import->names, operand->name, NAME_SIZE, operand);
     name_add(import->arena, &import->sizes, like, NAME_SIZE, operand);
     return size_symbol(operand->name);
 }
 
 static void add_input(Import *import, const Words *words, const Declared *declared) {
     ElementType type;
-    if (find_operand(import, declared->name)) /* a tensor of the file is its default */
+    const Operand *before = find_operand(import, declared->name);
+    if (before && !before->known)
+        refuse_node(import, "it has two inputs '%s'", declared->name);
+    if (before) /* a tensor of the file is its default */
         return;
     if (!onnx_type(declared->type, &type) || !declared->has_shape) {
         refuse_node(import, "input '%s' is no tensor of a type and a rank that are known here", declared->name);
@@ -119,6 +127,43 @@ static void add_output(Import *import, const Declared *declared) {
     list_push(import->arena, &import->outputs, operand);
 }
 
+static const char *declared_sizes(Import *import, const Declared *declared) {
+    const char **words = ARENA_ARRAY(import->arena, const char *, declared->shape.count + 1);
+    for (int d = 0; d < declared->shape.count; d++) {
+        const DeclaredSize *size = &declared->shape.items[d];
+        words[d] = size->size >= 0 ? format(import, "%lld", (long long)size->size) : *size->name ? size->name : "?";
+    }
+    return joined(import, words, declared->shape.count, ", ");
+}
+
+static const char *made_sizes(Import *import, const Operand *made) {
+    const char **words = ARENA_ARRAY(import->arena, const char *, made->rank + 1);
+    for (int d = 0; d < made->rank; d++)
+        words[d] = size_shown(import, made->shape[d]);
+    return joined(import, words, made->rank, ", ");
+}
+
+/* Whether the model itself says that a result has another shape. */
+static bool is_other_shape(const Declared *declared, const Operand *made) {
+    bool other = declared->shape.count != made->rank;
+    for (int d = 0; d < made->rank && !other; d++) {
+        int64_t size = declared->shape.items[d].size;
+        other = size >= 0 && size_known(made->shape[d]) && size != made->shape[d].factor;
+    }
+    return declared->has_shape && other;
+}
+
+/* A shape that is declared wrongly is a warning: nothing is computed with it. */
+static void compare_output(Import *import, const Declared *declared, const Operand *made) {
+    ElementType type;
+    if (onnx_type(declared->type, &type) && type != made->type)
+        refuse_node(import, "the output '%s' is declared as %s, but made as %s", declared->name,
+                    element_info[type].spelling, element_info[made->type].spelling);
+    else if (is_other_shape(declared, made))
+        warn_of_model(import, "the output '%s' is declared with the sizes (%s), but has the sizes (%s)", declared->name,
+                      declared_sizes(import, declared), made_sizes(import, made));
+}
+
 /* The node's output with that name; or a copy of an input or of a weight. */
 static void finish_output(Import *import, int number) {
     Operand *named = import->outputs.items[number], *made = find_operand(import, named->onnx);
@@ -126,6 +171,7 @@ static void finish_output(Import *import, int number) {
         refuse_node(import, "nothing makes the output '%s'", named->onnx);
         return;
     }
+    compare_output(import, import->model->outputs.items[number], made);
     bool copy = made->known || strcmp(made->name, named->name);
     import->outputs.items[number] = made;
     if (!copy)
@@ -218,6 +264,13 @@ static int import_model(Arena *arena, Model *model, const Words *words) {
     return import.failed ? 1 : write_files(&import, words->output);
 }
 
+static void warn_of_unused(const Words *words) {
+    for (int i = 0; i < words->sizes.count; i++)
+        if (!words->sizes.items[i].used)
+            show(stderr, "tensorc: warning: -D%s binds nothing: no size that the model leaves open has this name\n",
+                 words->sizes.items[i].name);
+}
+
 int import_command(Arena *arena, int argc, char **argv) {
     Words words = {0};
     if (!read_words(arena, argc, argv, &words)) {
@@ -231,5 +284,6 @@ int import_command(Arena *arena, int argc, char **argv) {
         return 1;
     int status = import_model(arena, model, &words);
     onnx_close(model);
+    warn_of_unused(&words);
     return status;
 }

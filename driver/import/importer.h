@@ -51,7 +51,7 @@ typedef enum NameKind { NAME_RESERVED, NAME_TENSOR, NAME_SIZE } NameKind;
 typedef struct Name {
     const char *text;
     NameKind kind;
-    Operand *operand; /* NULL of a tensor: one between the statements of a step */
+    Operand *operand; /* NULL of a tensor: one between the statements of a step; of a size: its names */
 } Name;
 
 /* Names, found by their text. */
@@ -85,6 +85,8 @@ typedef struct Import {
 /* --- errors --- */
 /* Says what of the present node is not known. */
 void refuse_node(Import *import, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Says once what is strange in the model. */
+void warn_of_model(const Import *import, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* --- sizes.c --- */
 Size size_number(int64_t number);
@@ -109,6 +111,11 @@ bool shape_equal(const Size *a, const Size *b, int rank);
 bool shape_known(const Size *shape, int rank);
 /* The number of a size that must be known. */
 int64_t known_size(Import *import, Size size);
+/* As messages have it: with the model's own names, in quotes where they differ from those of the source. */
+const char *size_shown(Import *import, Size size);
+/* The options that bind what the size is made of, as a shell takes them: "-DN=NUMBER -D'seq len'=NUMBER". */
+const char *size_options(Import *import, Size size);
+void refuse_open_size(Import *import, Size size);
 
 /* --- names.c --- */
 Name *name_find(const NameTable *table, const char *text);

@@ -13,8 +13,10 @@ static const void *stored(Import *import, const Weight *weight, int64_t count) {
     int bytes = element_info[weight->operand->type].bytes;
     char *data = arena_alloc(import->arena, (size_t)(count * bytes) + 1);
     for (int64_t i = 0; i < count; i++) {
-        if (weight->operand->elements[i].symbol)
-            refuse_node(import, "'%s' depends on a size that is known at run time: bind it with -D", weight->name);
+        const char *symbol = weight->operand->elements[i].symbol;
+        if (symbol)
+            refuse_node(import, "'%s' depends on a size that is known at run time: bind it with %s", weight->name,
+                        size_options(import, size_symbol(symbol)));
         value_store(weight->operand->elements[i].value, data + i * bytes);
     }
     return data;
