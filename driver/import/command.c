@@ -1,6 +1,7 @@
 /* command.c - `tensorc import NET.onnx -o NET.tensor`: reads the model, takes its nodes in their order, and writes the
- * source and, beside it, a folder with the weights. Nothing is written if a node is not known. They are taken twice: the
- * first time shows which words the statements have, so that the second time names of the model may be all others.
+ * source and, beside it, a folder with the weights. Nothing is written if a node is not known, and what fails leaves
+ * nothing behind. The nodes are taken twice: the first time shows which words the statements have, so that the second
+ * time names of the model may be all others.
  */
 #include "driver/import/import.h"
 #include "driver/import/importer.h"
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { STATUS_USAGE = 2 };
 
@@ -222,26 +224,62 @@ static const char *base_name(Arena *arena, const char *path) {
     return dot && dot != name ? arena_strndup(arena, name, (size_t)(dot - name)) : name;
 }
 
-static int write_files(Import *import, const char *output) {
-    const char *base = base_name(import->arena, strcmp(output, "-") ? output : import->model->path),
-               *folder = format(import, "%s_weights", base);
-    const char *beside = format(import, "%s%s", folder_of(import->arena, output), folder);
-    import->function = function_name(import, base);
-    find_blocks(import);
-    const char *text = source_text(import, import->function, folder);
+/* "NAME_weights" for NAME.tensor and for other names, which keep their endings: outputs that are apart have folders that
+ * are. */
+static const char *weights_folder(Import *import, const char *output) {
+    static const char ending[] = ".tensor";
+    if (!strcmp(output, "-"))
+        return format(import, "%s_weights", base_name(import->arena, import->model->path));
+    const char *slash = strrchr(output, '/'), *name = slash ? slash + 1 : output;
+    size_t length = strlen(name), last = sizeof ending - 1;
+    if (length > last && !strcmp(name + length - last, ending))
+        length -= last;
+    return format(import, "%.*s_weights", (int)length, name);
+}
+
+/* Whether the output is there already and is a source that reads files of the folder. */
+static bool reads_folder(Import *import, const char *output, const char *folder) {
+    Bytes old;
+    const char *why;
+    if (!map_file(output, &old, &why) || !old.at)
+        return false;
+    const char *text = arena_strndup(import->arena, (const char *)old.at, (size_t)(old.end - old.at));
+    munmap((void *)old.at, (size_t)(old.end - old.at));
+    return strstr(text, format(import, "=\"%s/", folder));
+}
+
+static bool can_write_source(Import *import, const char *output) {
     FileIdentity from = file_identity(import->arena, import->model->path), to = file_identity(import->arena, output);
-    if (import->failed)
-        return 1;
-    if (file_is_same(&from, &to)) {
+    bool same = file_is_same(&from, &to), can = !same && can_write_whole(output);
+    if (same)
         complain("'%s' is the model itself: name another file with -o", output);
+    else if (!can)
+        complain("cannot write '%s': %s", output, strerror(errno));
+    return can;
+}
+
+/* All paths are looked at before anything is written, and a failure leaves nothing behind. */
+static int write_files(Import *import, const char *output, const char *text, const char *folder) {
+    if (import->failed || !can_write_source(import, output))
         return 1;
-    }
-    if (!write_weights(import, beside))
+    const char *beside = strchr(output, '/') ? folder_of(import->arena, output) : "";
+    WeightFiles files = weight_files(import, format(import, "%s%s", beside, folder));
+    if (import->failed || !weight_files_can_be_written(&files, reads_folder(import, output, folder)) ||
+        !write_weights(&files))
         return 1;
     if (write_whole(output, text, strlen(text)))
         return 0;
     complain("cannot write '%s': %s", output, strerror(errno));
+    remove_weights(&files);
     return 1;
+}
+
+static int write_source(Import *import, const char *output) {
+    const char *folder = weights_folder(import, output);
+    import->function =
+        function_name(import, base_name(import->arena, strcmp(output, "-") ? output : import->model->path));
+    find_blocks(import);
+    return write_files(import, output, source_text(import, import->function, folder), folder);
 }
 
 /* The words beside names in the statements of a model. False after a message. */
@@ -261,7 +299,7 @@ static int import_model(Arena *arena, Model *model, const Words *words) {
         return 1;
     Import import = {.arena = arena, .model = model, .words = &found, .text = {.arena = arena}};
     read_graph_of(&import, words);
-    return import.failed ? 1 : write_files(&import, words->output);
+    return import.failed ? 1 : write_source(&import, words->output);
 }
 
 static void warn_of_unused(const Words *words) {

@@ -9,6 +9,7 @@
 
 #include "driver/import/model.h"
 #include "driver/options.h"
+#include "lang/files.h"
 #include "lang/value.h"
 
 /* A size: factor times what is known at run time, and addend more. symbol: an expression of the source, or NULL for a
@@ -214,7 +215,26 @@ void add_statements(Text *text, const char *statements);
 const char *source_text(Import *import, const char *name, const char *folder);
 
 /* --- weights.c --- */
-/* Writes a file for each weight. False after a message. */
-bool write_weights(Import *import, const char *folder);
+typedef struct WeightFile {
+    const char *path;
+    FilePart parts[2]; /* the head and the elements */
+    bool exists;       /* it did before */
+} WeightFile;
+
+typedef struct WeightFiles {
+    const char *folder;
+    bool is_new; /* the folder was not there before */
+    LIST(WeightFile) files;
+    int written; /* how many of them are */
+} WeightFiles;
+
+/* A file for each weight. What cannot be read of the model is refused. */
+WeightFiles weight_files(Import *import, const char *folder);
+/* False after a message: a path cannot be written, or a file is there with other contents and must stay. */
+bool weight_files_can_be_written(const WeightFiles *files, bool may_replace);
+/* False after a message, with nothing new left behind. */
+bool write_weights(WeightFiles *files);
+/* What write_weights made goes again. */
+void remove_weights(const WeightFiles *files);
 
 #endif
