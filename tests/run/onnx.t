@@ -204,6 +204,47 @@ imports mask
 unlike "$(cat mask.tensor)" unread "what nothing reads is not there"
 computes mask -Werror
 
+# --- functions of the model
+
+model called <<'END'
+opset 17
+function leaky v,unread w alpha=0.5
+node LeakyRelu v w alpha=@alpha
+end
+function both a,b sum,a other=0.25
+node leaky a t domain=own
+node leaky b u domain=own alpha=@other name=inside
+node Add t,u sum
+end
+input x float 2,3
+input z float 2,3
+output y float 2,3
+output same float 2,3
+node both x,z first,again domain=own
+node both first,again y,same domain=own other=0.125
+END
+imports called
+computes called --output=same=same.npy
+model written <<'END'
+opset 17
+input x float 2,3
+input z float 2,3
+output y float 2,3
+node LeakyRelu x a alpha=0.5
+node LeakyRelu z b alpha=0.25
+node Add a,b c
+node LeakyRelu c d alpha=0.5
+node LeakyRelu x e alpha=0.125
+node Add d,e y
+END
+imports written
+computes written
+same called.npy written.npy "calls of functions are their nodes"
+like "$(cat called.tensor)" 'both_1_t' "whose tensors are named by the call"
+printf 'opset 17\ninput x float 2\noutput y float 2\nfunction f a b\nnode f a c domain=own\nnode f c b domain=own\nend
+node f x y domain=own\n' | model endless
+refused endless "the function 'f' of the model is called without end"
+
 # --- contents in another file
 
 printf 'abcdefgh' >outside.bin
