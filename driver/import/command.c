@@ -224,8 +224,8 @@ static const char *base_name(Arena *arena, const char *path) {
     return dot && dot != name ? arena_strndup(arena, name, (size_t)(dot - name)) : name;
 }
 
-/* "NAME_weights" for NAME.tensor, and for another NAME with its ending: outputs that are apart have folders that are, but
- * for NAME and NAME.tensor. */
+/* "NAME_weights" for NAME.tensor, and for another NAME with its ending: outputs that are apart have folders that are,
+ * but for NAME and NAME.tensor. */
 static const char *weights_folder(Import *import, const char *output) {
     static const char ending[] = ".tensor";
     if (!strcmp(output, "-"))
