@@ -1,5 +1,6 @@
 /* expand.c - the second half of lowering: a nest becomes a kernel, and the passes of the table run over it; the
- * verifier runs after the last, or after each. Needs a nest that nest_build accepted. A broken invariant is an internal error.
+ * verifier runs after the last, or after each. Needs a nest that nest_build accepted. A broken invariant is an internal
+ * error.
  */
 #include "lang/clock.h"
 #include "lang/diag.h"
