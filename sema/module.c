@@ -248,10 +248,17 @@ static bool is_library_function(const char *symbol) {
     return false;
 }
 
+static bool is_reserved_symbol(const char *symbol) {
+    return is_word_of_c(symbol) || strcmp(symbol, "main") == 0 || strncmp(symbol, "TENSORC_", 8) == 0;
+}
+
+bool can_be_symbol(const char *name) {
+    return !is_reserved_symbol(name) && !is_library_function(name);
+}
+
 /* Refuses symbols that are reserved or used twice. */
 static bool check_symbol(Checker *checker, AstName symbol) {
-    bool reserved =
-        is_word_of_c(symbol.text) || strcmp(symbol.text, "main") == 0 || strncmp(symbol.text, "TENSORC_", 8) == 0;
+    bool reserved = is_reserved_symbol(symbol.text);
     if (reserved || is_library_function(symbol.text)) {
         diag(checker->diagnostics, reserved ? DIAG_reserved_symbol : DIAG_library_symbol, symbol.loc, symbol.text);
         diag_hint(checker->diagnostics, "export it under another name: export ... as NAME");

@@ -57,6 +57,8 @@ typedef struct Module {
 /* Reads imports, checks every def (unused ones too, with symbolic sizes) and makes a Program of each unit. Always
  * returns. The module is valid only if diagnostics has no error. */
 Module *sema_check(Arena *arena, Sources *sources, AstFile *main_file, SemaOptions *options, Diagnostics *diagnostics);
+/* Whether C can call a function of this name, and nothing that it is linked with has the name. */
+bool can_be_symbol(const char *name);
 /* The binding of a name; NULL: there is none. */
 const struct Binding *find_binding(const struct Binding *bindings, int count, const char *name);
 /* The program with some run-time sizes bound to values: a specialisation. NULL, with the reason in *why, if a

@@ -9,6 +9,7 @@
 
 #include "driver/import/model.h"
 #include "driver/options.h"
+#include "lang/files.h"
 #include "lang/value.h"
 
 /* A size: factor times what is known at run time, and addend more. symbol: an expression of the source, or NULL for a
@@ -51,7 +52,7 @@ typedef enum NameKind { NAME_RESERVED, NAME_TENSOR, NAME_SIZE } NameKind;
 typedef struct Name {
     const char *text;
     NameKind kind;
-    Operand *operand; /* NULL of a tensor: one between the statements of a step */
+    Operand *operand; /* NULL of a tensor: one between the statements of a step; of a size: its names */
 } Name;
 
 /* Names, found by their text. */
@@ -70,9 +71,11 @@ typedef struct Import {
     Model *model;
     const Node *node; /* the present one */
     bool failed;
-    NameTable operands; /* by their names in the model */
-    NameTable names;    /* of the source */
-    NameTable sizes;    /* that are known at run time, by their names in the model */
+    NameTable operands;     /* by their names in the model */
+    NameTable names;        /* of the source */
+    NameTable sizes;        /* that are known at run time, by their names in the model */
+    const NameTable *words; /* that the statements have beside names; NULL: they are not made yet */
+    const char *function;   /* the name of the main def; NULL: not chosen yet */
     LIST(Operand *) inputs, outputs;
     LIST(Weight) weights;
     LIST(Step) steps;
@@ -83,6 +86,8 @@ typedef struct Import {
 /* --- errors --- */
 /* Says what of the present node is not known. */
 void refuse_node(Import *import, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Says once what is strange in the model. */
+void warn_of_model(const Import *import, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* --- sizes.c --- */
 Size size_number(int64_t number);
@@ -107,14 +112,23 @@ bool shape_equal(const Size *a, const Size *b, int rank);
 bool shape_known(const Size *shape, int rank);
 /* The number of a size that must be known. */
 int64_t known_size(Import *import, Size size);
+/* As messages have it: with the model's own names, in quotes where they differ from those of the source. */
+const char *size_shown(Import *import, Size size);
+/* The options that bind what the size is made of, as a shell takes them: "-DN=NUMBER -D'seq len'=NUMBER". */
+const char *size_options(Import *import, Size size);
+void refuse_open_size(Import *import, Size size);
 
 /* --- names.c --- */
 Name *name_find(const NameTable *table, const char *text);
 void name_add(Arena *arena, NameTable *table, const char *text, NameKind kind, Operand *operand);
-/* Names that the source cannot give to tensors: words, functions, defs of the library, indices. */
+/* Names that the source cannot give to tensors and sizes: words, types, functions, and import->words. */
 void reserve_names(Import *import);
+/* The words of the statements that are no names of tensors or sizes. */
+NameTable words_beside_names(const Import *import, Arena *arena);
 /* A name like this one that is valid and not taken; it is taken from then on. */
 const char *fresh_name(Import *import, const char *like);
+/* A name like this one for the main def, which C calls. What is in a def may have the same one. */
+const char *function_name(Import *import, const char *like);
 /* The index of a dimension. */
 const char *index_name(Import *import, int rank, int dimension);
 const char **index_names(Import *import, int rank);
@@ -201,7 +215,26 @@ void add_statements(Text *text, const char *statements);
 const char *source_text(Import *import, const char *name, const char *folder);
 
 /* --- weights.c --- */
-/* Writes a file for each weight. False after a message. */
-bool write_weights(Import *import, const char *folder);
+typedef struct WeightFile {
+    const char *path;
+    FilePart parts[2]; /* the head and the elements */
+    bool exists;       /* it did before */
+} WeightFile;
+
+typedef struct WeightFiles {
+    const char *folder;
+    bool is_new; /* the folder was not there before */
+    LIST(WeightFile) files;
+    int written; /* how many of them are */
+} WeightFiles;
+
+/* A file for each weight. What cannot be read of the model is refused. */
+WeightFiles weight_files(Import *import, const char *folder);
+/* False after a message: a path cannot be written, or a file is there with other contents and must stay. */
+bool weight_files_can_be_written(const WeightFiles *files, bool may_replace);
+/* False after a message, with nothing new left behind. */
+bool write_weights(WeightFiles *files);
+/* What write_weights made goes again. */
+void remove_weights(const WeightFiles *files);
 
 #endif

@@ -76,8 +76,8 @@ static void run_indices(Import *import, const Operand *x, const Run *run, const 
 static void print_view(Import *import, const Operand *x, int rank, const Size *shape) {
     Size from = shape_product(import, x->shape, x->rank), to = shape_product(import, shape, rank);
     if (size_known(from) && size_known(to) && from.factor != to.factor)
-        refuse_node(import, "a shape of %s elements cannot become one of %s", size_text(import, from),
-                    size_text(import, to));
+        refuse_node(import, "a shape of %s elements cannot become one of %s", size_shown(import, from),
+                    size_shown(import, to));
     if (import->failed)
         return;
     const char **indices = index_names(import, rank), **own = ARENA_ARRAY(import->arena, const char *, x->rank + 1);
@@ -115,7 +115,7 @@ static Size left_over(Import *import, const Operand *x, int rank, const Size *sh
     if (size_quotient(all, known, &rest))
         return rest;
     if (size_known(all) && size_known(known)) {
-        refuse_node(import, "%s elements cannot be divided by %s", size_text(import, all), size_text(import, known));
+        refuse_node(import, "%s elements cannot be divided by %s", size_shown(import, all), size_shown(import, known));
         return size_number(1);
     }
     return size_symbol(format(import, "(%s / (%s))", size_text(import, all), size_text(import, known)));
@@ -158,7 +158,7 @@ static void squeeze(Import *import, Operand *x) {
     for (int d = 0; d < x->rank; d++) {
         bool goes = given ? axes[d] : size_is(x->shape[d], 1);
         if (goes && !size_is(x->shape[d], 1))
-            refuse_node(import, "a dimension of %s elements cannot be left out", size_text(import, x->shape[d]));
+            refuse_node(import, "a dimension of %s elements cannot be left out", size_shown(import, x->shape[d]));
         if (!goes)
             shape[rank++] = x->shape[d];
     }
@@ -313,7 +313,7 @@ static Cut cut_known(int64_t size, int64_t begin, int64_t end, int64_t step) {
 static Cut cut_symbolic(Import *import, Size size, Size begin, Size end, int64_t step) {
     bool to_end = size_known(end) && end.factor >= INT32_MAX, counted = size_known(begin) && begin.factor >= 0;
     if (step != 1 || !counted) {
-        refuse_node(import, "the size %s must be known: bind it with -D", size_text(import, size));
+        refuse_open_size(import, size);
         return (Cut){size_number(0), size, 1};
     }
     if (to_end || sizes_equal(end, size))

@@ -86,7 +86,7 @@ static void read_integers(ModelReader *reader, const WireField *field, Attribute
 }
 
 enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_REAL, ATTRIBUTE_INTEGER, ATTRIBUTE_TEXT, ATTRIBUTE_TENSOR, ATTRIBUTE_GRAPH };
-enum { ATTRIBUTE_REALS = 7, ATTRIBUTE_INTEGERS = 8 };
+enum { ATTRIBUTE_REALS = 7, ATTRIBUTE_INTEGERS = 8, ATTRIBUTE_REFERENCE = 21 };
 
 static void read_attribute(ModelReader *reader, const WireField *field, void *to) {
     Attribute *attribute = to;
@@ -99,6 +99,8 @@ static void read_attribute(ModelReader *reader, const WireField *field, void *to
         attribute->integer = (int64_t)field->value;
     else if (field->number == ATTRIBUTE_TEXT && bytes)
         attribute->text = wire_text(reader->arena, field->bytes);
+    else if (field->number == ATTRIBUTE_REFERENCE && bytes)
+        attribute->reference = wire_text(reader->arena, field->bytes);
     else if (field->number == ATTRIBUTE_TENSOR && bytes)
         attribute->tensor = read_tensor(reader->arena, field->bytes, &reader->error);
     else if (field->number == ATTRIBUTE_GRAPH)
@@ -107,6 +109,13 @@ static void read_attribute(ModelReader *reader, const WireField *field, void *to
         read_reals(reader, field, attribute);
     else if (field->number == ATTRIBUTE_INTEGERS)
         read_integers(reader, field, attribute);
+}
+
+static Attribute *new_attribute(ModelReader *reader, Bytes bytes) {
+    Attribute *attribute = ARENA_NEW(reader->arena, Attribute);
+    attribute->name = attribute->text = attribute->reference = "";
+    read_message(reader, bytes, read_attribute, attribute);
+    return attribute;
 }
 
 enum { NODE_INPUT = 1, NODE_OUTPUT, NODE_NAME, NODE_KIND, NODE_ATTRIBUTE, NODE_DOMAIN = 7 };
@@ -126,12 +135,8 @@ static void read_node(ModelReader *reader, const WireField *field, void *to) {
         node->kind = text;
     else if (field->number == NODE_DOMAIN)
         node->domain = text;
-    else if (field->number == NODE_ATTRIBUTE) {
-        Attribute *attribute = ARENA_NEW(reader->arena, Attribute);
-        attribute->name = attribute->text = "";
-        read_message(reader, field->bytes, read_attribute, attribute);
-        list_push(reader->arena, &node->attributes, attribute);
-    }
+    else if (field->number == NODE_ATTRIBUTE)
+        list_push(reader->arena, &node->attributes, new_attribute(reader, field->bytes));
 }
 
 /* --- the graph ---------------------------------------------------------------------------------------------------- */
@@ -168,6 +173,27 @@ static void read_graph(ModelReader *reader, const WireField *field, void *to) {
         list_push(reader->arena, &model->outputs, new_declared(reader, field->bytes));
 }
 
+enum { FUNCTION_NAME = 1, FUNCTION_INPUT = 4, FUNCTION_OUTPUT, FUNCTION_NODE = 7, FUNCTION_DOMAIN = 10 };
+enum { FUNCTION_DEFAULT = 11 };
+
+static void read_function(ModelReader *reader, const WireField *field, void *to) {
+    Function *function = to;
+    if (field->kind != WIRE_BYTES)
+        return;
+    if (field->number == FUNCTION_NAME)
+        function->name = wire_text(reader->arena, field->bytes);
+    else if (field->number == FUNCTION_DOMAIN)
+        function->domain = wire_text(reader->arena, field->bytes);
+    else if (field->number == FUNCTION_INPUT)
+        list_push(reader->arena, &function->inputs, wire_text(reader->arena, field->bytes));
+    else if (field->number == FUNCTION_OUTPUT)
+        list_push(reader->arena, &function->outputs, wire_text(reader->arena, field->bytes));
+    else if (field->number == FUNCTION_NODE)
+        list_push(reader->arena, &function->nodes, new_node(reader, field->bytes));
+    else if (field->number == FUNCTION_DEFAULT)
+        list_push(reader->arena, &function->defaults, new_attribute(reader, field->bytes));
+}
+
 typedef struct Opset {
     const char *domain;
     int64_t version;
@@ -181,7 +207,7 @@ static void read_opset(ModelReader *reader, const WireField *field, void *to) {
         opset->version = (int64_t)field->value;
 }
 
-enum { MODEL_GRAPH = 7, MODEL_OPSET = 8 };
+enum { MODEL_GRAPH = 7, MODEL_OPSET = 8, MODEL_FUNCTION = 25 };
 
 static void read_model(ModelReader *reader, const WireField *field, void *to) {
     Model *model = to;
@@ -189,7 +215,12 @@ static void read_model(ModelReader *reader, const WireField *field, void *to) {
         return;
     if (field->number == MODEL_GRAPH)
         read_message(reader, field->bytes, read_graph, model);
-    else if (field->number == MODEL_OPSET) {
+    else if (field->number == MODEL_FUNCTION) {
+        Function *function = ARENA_NEW(reader->arena, Function);
+        function->name = function->domain = "";
+        read_message(reader, field->bytes, read_function, function);
+        list_push(reader->arena, &model->functions, function);
+    } else if (field->number == MODEL_OPSET) {
         Opset opset = {"", 0};
         read_message(reader, field->bytes, read_opset, &opset);
         if (!*opset.domain || !strcmp(opset.domain, "ai.onnx"))
@@ -252,7 +283,7 @@ Model *onnx_open(Arena *arena, const char *path) {
     if (reader.error.why)
         complain("'%s' is no ONNX model, or damaged: at byte %lld %s", path,
                  (long long)(reader.error.at - model->file.at), reader.error.why);
-    if (!reader.error.why && is_complete(model))
+    if (!reader.error.why && is_complete(model) && expand_functions(model))
         return model;
     onnx_close(model);
     return NULL;

@@ -31,18 +31,32 @@ typedef struct Attribute {
     float real;
     int64_t integer;
     const char *text;
+    const char *reference; /* inside of a function: the name of the call's attribute that it is; "": it is itself */
     const OnnxTensor *tensor;
     bool has_graph;
     LIST(float) reals;
     LIST(int64_t) integers;
 } Attribute;
 
+typedef LIST(const char *) NodeNames;
+typedef LIST(Attribute *) NodeAttributes;
+
 typedef struct Node {
     const char *name, *kind, *domain;
-    LIST(const char *) inputs, outputs; /* "" stands for none */
-    LIST(Attribute *) attributes;
+    NodeNames inputs, outputs; /* "" stands for none */
+    NodeAttributes attributes;
     int number; /* among the nodes of the graph, from 0 */
 } Node;
+
+typedef LIST(Node *) NodeList;
+
+/* An operator that the model defines by nodes. */
+typedef struct Function {
+    const char *name, *domain;
+    NodeNames inputs, outputs;
+    NodeAttributes defaults;
+    NodeList nodes;
+} Function;
 
 typedef struct Declared {
     const char *name;
@@ -54,9 +68,10 @@ typedef struct Declared {
 typedef struct Model {
     Arena *arena;
     const char *path;
-    Bytes file;    /* mapped */
-    int64_t opset; /* of ONNX's own operators */
-    LIST(Node *) nodes;
+    Bytes file;     /* mapped */
+    int64_t opset;  /* of ONNX's own operators */
+    NodeList nodes; /* calls of functions are their nodes */
+    LIST(Function *) functions;
     LIST(Declared *) inputs, outputs;
     LIST(OnnxTensor *) tensors; /* initializers */
     LIST(struct MappedFile {
@@ -69,6 +84,10 @@ typedef struct Model {
 /* Maps and reads a file. NULL after a message. onnx_close unmaps it. */
 Model *onnx_open(Arena *arena, const char *path);
 void onnx_close(Model *model);
+
+/* functions.c */
+/* Puts the nodes of functions in place of their calls. False after a message. */
+bool expand_functions(Model *model);
 
 /* tensor_data.c */
 /* The element type of one of ONNX's; false: it has none here. */

@@ -146,7 +146,8 @@ const char *name_of(Import *import, const Operand *operand) {
         return operand->name;
     const char *name = name_with_shape(import, operand, operand->rank, operand->shape);
     if (!name)
-        refuse_node(import, "the sizes of '%s' must be known: bind them with -D", operand->onnx);
+        refuse_node(import, "the sizes of '%s' must be known: bind them with %s", operand->onnx,
+                    size_options(import, shape_product(import, operand->shape, operand->rank)));
     return name ? name : "unknown";
 }
 

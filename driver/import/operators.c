@@ -31,6 +31,11 @@ static const struct LibraryRow {
 #include "driver/import/operators.def"
 };
 
+static const char *const one_type[] = {
+#define ONE_TYPE(kind) #kind,
+#include "driver/import/operators.def"
+};
+
 static const struct OperatorRow *find_row(const char *kind) {
     for (size_t i = 0; i < sizeof operator_rows / sizeof *operator_rows; i++)
         if (!strcmp(operator_rows[i].kind, kind))
@@ -175,9 +180,31 @@ static bool is_known(Import *import, const struct OperatorRow *row) {
     return !import->failed;
 }
 
+/* The first input that must have the type of those after it; -1: types may differ. */
+static int first_of_one_type(const struct OperatorRow *row) {
+    if (!row->print)
+        return !strcmp(row->kind, "Where");
+    for (size_t i = 0; i < sizeof one_type / sizeof *one_type; i++)
+        if (!strcmp(one_type[i], row->kind))
+            return 0;
+    return -1;
+}
+
+static bool has_right_types(Import *import, const struct OperatorRow *row) {
+    int first = first_of_one_type(row);
+    const Operand *one = first < 0 ? NULL : input(import, first);
+    for (int i = first + 1; one && i < import->node->inputs.count; i++) {
+        const Operand *other = input_or_none(import, i);
+        if (other && other->type != one->type)
+            refuse_node(import, "'%s' is %s, but '%s' is %s: its inputs must have one type", one->onnx,
+                        element_info[one->type].spelling, other->onnx, element_info[other->type].spelling);
+    }
+    return !import->failed;
+}
+
 void import_node(Import *import) {
     const struct OperatorRow *row = find_row(import->node->kind);
-    if (!is_known(import, row) || fold_node(import) || import->failed)
+    if (!is_known(import, row) || !has_right_types(import, row) || fold_node(import) || import->failed)
         return;
     if (row->print)
         row->print(import);

@@ -1,5 +1,6 @@
 /* sizes.c - sizes of shapes: numbers, and multiples of expressions that are known at run time. */
 #include "driver/import/importer.h"
+#include <ctype.h>
 #include <string.h>
 
 /* More than anybody would read. */
@@ -108,8 +109,63 @@ Size shape_product(Import *import, const Size *shape, int rank) {
 
 int64_t known_size(Import *import, Size size) {
     if (!size_known(size))
-        refuse_node(import, "the size %s must be known: bind it with -D", size_text(import, size));
+        refuse_open_size(import, size);
     return size.symbol ? 1 : size.factor;
+}
+
+/* --- in messages -------------------------------------------------------------------------------------------------- */
+
+/* The size whose name stands at *at, or NULL; *at goes behind the word or the character there. */
+static const Operand *next_size(Import *import, const char **at) {
+    const char *begin = *at;
+    while (isalnum((unsigned char)**at) || **at == '_')
+        ++*at;
+    *at += *at == begin;
+    const Name *name = name_find(&import->names, arena_strndup(import->arena, begin, (size_t)(*at - begin)));
+    return name && name->kind == NAME_SIZE ? name->operand : NULL;
+}
+
+const char *size_shown(Import *import, Size size) {
+    Text text = {.arena = import->arena};
+    for (const char *at = size_text(import, size); *at;) {
+        const char *begin = at;
+        const Operand *named = next_size(import, &at);
+        if (named && strcmp(named->onnx, named->name))
+            text_add(&text, "'%s'", named->onnx);
+        else
+            text_add_bytes(&text, begin, (size_t)(at - begin));
+    }
+    return text.text;
+}
+
+/* The word as a shell reads it. */
+static const char *quoted(Import *import, const char *word) {
+    bool plain = true;
+    Text text = {.arena = import->arena};
+    text_add(&text, "'");
+    for (const char *at = word; *at; at++) {
+        plain = plain && (isalnum((unsigned char)*at) || strchr("_-.,:/@%+", *at));
+        text_add_bytes(&text, *at == '\'' ? "'\\''" : at, *at == '\'' ? 4 : 1);
+    }
+    text_add(&text, "'");
+    return plain ? word : text.text;
+}
+
+const char *size_options(Import *import, Size size) {
+    Text text = {.arena = import->arena};
+    text_add(&text, "%s", "");
+    for (const char *at = size_text(import, size); *at;) {
+        const Operand *named = next_size(import, &at);
+        const char *option = named ? format(import, "-D%s=NUMBER", quoted(import, named->onnx)) : "";
+        if (!strstr(text.text, option))
+            text_add(&text, "%s%s", text.length ? " " : "", option);
+    }
+    return text.text;
+}
+
+void refuse_open_size(Import *import, Size size) {
+    refuse_node(import, "the size %s must be known: bind it with %s", size_shown(import, size),
+                size_options(import, size));
 }
 
 int64_t shape_count(Import *import, const Size *shape, int rank) {

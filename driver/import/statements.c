@@ -20,6 +20,16 @@ void refuse_node(Import *import, const char *format, ...) {
         complain("'%s', node %d (%s): %s", import->model->path, node->number, node->kind, what);
 }
 
+void warn_of_model(const Import *import, const char *format, ...) {
+    if (!import->words) /* all is done again */
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    const char *what = arena_vprintf(import->arena, format, arguments);
+    va_end(arguments);
+    show(stderr, "tensorc: warning: '%s': %s\n", import->model->path, what);
+}
+
 const char *format(Import *import, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -69,7 +79,7 @@ void broadcast(Import *import, const Operand *operand, int *rank, Size **shape) 
         result[d] = size_is(one, 1) ? other : one;
         if (!size_is(one, 1) && !size_is(other, 1) && !sizes_equal(one, other))
             refuse_node(import, "its operands have the sizes %s and %s where they must be equal",
-                        size_text(import, one), size_text(import, other));
+                        size_shown(import, one), size_shown(import, other));
     }
     *rank = larger;
     *shape = result;

@@ -67,7 +67,7 @@ static Size window_count(Import *import, const Window *w, int d) {
         size_sum(import, w->input[d], w->before[d] + w->after[d] - reach(w, d) + (w->ceil ? w->stride[d] - 1 : 0));
     if (!size_known(room)) {
         if (w->ceil && w->stride[d] > 1)
-            refuse_node(import, "the size %s must be known: bind it with -D", size_text(import, w->input[d]));
+            refuse_open_size(import, w->input[d]);
         Size steps = room;
         if (w->stride[d] > 1)
             steps = size_symbol(format(import, "(%s / %lld)", size_text(import, room), (long long)w->stride[d]));
@@ -106,7 +106,7 @@ Window window_attributes(Import *import, const Operand *image, const Size *kerne
             w.kernel[d] = known_size(import, kernel[d]);
         if (w.kernel[d] < 1 || w.kernel[d] > MOST || (size_known(w.input[d]) && w.input[d].factor > INT32_MAX))
             refuse_node(import, "a window of %lld elements, or an image of %s, is too large", (long long)w.kernel[d],
-                        size_text(import, w.input[d]));
+                        size_shown(import, w.input[d]));
     }
     pad(import, &w);
     return w;

@@ -5,7 +5,9 @@
  *   tensor NAME TYPE SIZES FORM VALUES...               raw: as bytes; repeat: the same, again and again; packed: as
  *                                                       numbers; loose: each by itself; FILE@OFFSET: in another file
  *   node KIND INPUTS OUTPUTS KEY=VALUE...               a,b; - for none; 3, 0.5, ints:1,2, floats:1,2, text:linear,
- *                                                       tensor:TYPE:SIZES:VALUE
+ *                                                       tensor:TYPE:SIZES:VALUE; @NAME: that of the call
+ *   function NAME INPUTS OUTPUTS KEY=VALUE...           of the domain "own", with defaults; the nodes up to a line
+ *                                                       `end` are its own. Calls of it have the word domain=own.
  *
  * With a number it copies a file and changes some bytes, by that number.
  */
@@ -197,13 +199,15 @@ static void put_list(Buffer *attribute, char *list, int reals) {
 
 enum { KIND_FLOAT = 1, KIND_INTEGER = 2, KIND_TEXT = 3, KIND_TENSOR = 4, KIND_FLOATS = 6, KIND_INTEGERS = 7 };
 
-static void put_attribute(Buffer *node, char *word) {
+static void put_attribute(Buffer *node, int field, char *word) {
     Buffer attribute = {0};
     char *value = strchr(word, '='), *rest;
     int kind = KIND_INTEGER;
     *value++ = 0;
     put_text(&attribute, 1, word);
-    if (!strncmp(value, "ints:", 5)) {
+    if (*value == '@')
+        put_text(&attribute, 21, value + 1);
+    else if (!strncmp(value, "ints:", 5)) {
         kind = KIND_INTEGERS;
         put_list(&attribute, value + 5, 0);
     } else if (!strncmp(value, "floats:", 7)) {
@@ -225,7 +229,7 @@ static void put_attribute(Buffer *node, char *word) {
     } else
         put_integer(&attribute, 3, atoll(value));
     put_integer(&attribute, 20, kind);
-    put_buffer(node, 5, &attribute);
+    put_buffer(node, field, &attribute);
 }
 
 static void put_names(Buffer *node, int field, char *names) {
@@ -233,7 +237,7 @@ static void put_names(Buffer *node, int field, char *names) {
         put_text(node, field, is_none(name) ? "" : name);
 }
 
-static void put_node(Buffer *graph, char *rest) {
+static void put_node(Buffer *to, int field, char *rest) {
     Buffer node = {0};
     char *kind = must_have(&rest);
     put_names(&node, 1, must_have(&rest));
@@ -242,9 +246,28 @@ static void put_node(Buffer *graph, char *rest) {
     for (char *word; (word = next_word(&rest, " \n"));)
         if (!strncmp(word, "name=", 5))
             put_text(&node, 3, word + 5);
+        else if (!strncmp(word, "domain=", 7))
+            put_text(&node, 7, word + 7);
         else
-            put_attribute(&node, word);
-    put_buffer(graph, 1, &node);
+            put_attribute(&node, 5, word);
+    put_buffer(to, field, &node);
+}
+
+static void put_function(Buffer *model, char *rest) {
+    static char line[1 << 16];
+    Buffer function = {0};
+    put_text(&function, 1, must_have(&rest));
+    put_names(&function, 4, must_have(&rest));
+    put_names(&function, 5, must_have(&rest));
+    put_text(&function, 10, "own");
+    for (char *word; (word = next_word(&rest, " \n"));)
+        put_attribute(&function, 11, word);
+    while (fgets(line, sizeof line, stdin) && strcmp(line, "end\n")) {
+        rest = line;
+        next_word(&rest, " \n");
+        put_node(&function, 7, rest);
+    }
+    put_buffer(model, 25, &function);
 }
 
 static int read_lines(void) {
@@ -263,7 +286,9 @@ static int read_lines(void) {
         else if (!strcmp(word, "tensor"))
             put_tensor(&graph, rest);
         else if (!strcmp(word, "node"))
-            put_node(&graph, rest);
+            put_node(&graph, 1, rest);
+        else if (!strcmp(word, "function"))
+            put_function(&model, rest);
         else
             return 2;
     }
