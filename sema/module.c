@@ -419,7 +419,9 @@ static void make_export(Checker *checker, const AstExport *export) {
     if (!read_bindings(checker, definition, &export->bindings, &bounds) || !good)
         return;
     Algorithms algorithms = {0};
+    diag_context(checker->diagnostics, export->loc, arena_printf(checker->arena, "in the export of '%s'", symbol.text));
     Unit unit = {.program = build_program(checker, definition, &bounds, true, &symbol, &algorithms)};
+    diag_context(checker->diagnostics, export->loc, NULL);
     if (!check_used(checker, definition, &bounds) || !unit.program ||
         !check_argument_count(checker, unit.program, symbol.loc))
         return;
@@ -442,8 +444,11 @@ static void make_unit_of_def(Checker *checker, Definition *definition) {
         return;
     Algorithms algorithms = {0};
     Unit unit = {.program = definition->program};
-    if (unit.program && checker->implementations && !definition->ast->implements.text)
+    bool replaced = unit.program && checker->implementations && !definition->ast->implements.text;
+    if (replaced || definition->waits)
         unit.program = build_program(checker, definition, NULL, true, NULL, &algorithms);
+    if (!unit.program && definition->waits)
+        return;
     if (!unit.program) {
         diag(checker->diagnostics, DIAG_not_a_unit, definition->ast->name.loc, definition->ast->name.text);
         diag_hint(checker->diagnostics, "give its parameters defaults, export it with values, or use -D");
