@@ -420,7 +420,8 @@ static void make_export(Checker *checker, const AstExport *export) {
         return;
     Algorithms algorithms = {0};
     diag_context(checker->diagnostics, export->loc, arena_printf(checker->arena, "in the export of '%s'", symbol.text));
-    Unit unit = {.program = build_program(checker, definition, &bounds, true, &symbol, &algorithms)};
+    Unit unit = {.loc = symbol.loc};
+    unit.program = build_program(checker, definition, &bounds, true, &symbol, &algorithms);
     diag_context(checker->diagnostics, export->loc, NULL);
     if (!check_used(checker, definition, &bounds) || !unit.program ||
         !check_argument_count(checker, unit.program, symbol.loc))
@@ -443,7 +444,7 @@ static void make_unit_of_def(Checker *checker, Definition *definition) {
     if (!check_definition(checker, definition, true) || !check_symbol(checker, definition->ast->name))
         return;
     Algorithms algorithms = {0};
-    Unit unit = {.program = definition->program};
+    Unit unit = {.program = definition->program, .loc = definition->ast->name.loc};
     bool replaced = unit.program && checker->implementations && !definition->ast->implements.text;
     if (replaced || definition->waits)
         unit.program = build_program(checker, definition, NULL, true, NULL, &algorithms);
