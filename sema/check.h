@@ -380,6 +380,9 @@ void cover_warn(CallFrame *frame, const Variable *variable);
 
 /* Warns of reads whose extents differ along an index, where headers fix them. */
 void warn_extents(Statement *statement);
+/* Warns of results of a def of the compiler's library that have no elements though all arguments have some, at the call
+ * or export. The ranges of other defs are warned of themselves. */
+void warn_empty_results(CallFrame *frame);
 /* The extents that are numbers in a header, besides those that are known (or NULL). */
 const int64_t *fixed_in_header(Arena *arena, const AstExprs *dims, const int64_t *known);
 /* The extents that the first definition of a tensor takes from reads; NULL: none. */

@@ -44,9 +44,11 @@ void note_meaning(CallFrame *frame, const char *name) {
 static void hint_def(CallFrame *frame, const char *name) {
     if (frame_symbol(frame, name))
         return;
-    if (find_builtin(name) >= 0 || is_value_function(name))
+    int op = find_builtin(name);
+    const char *arguments = op >= 0 && op_info[op].arity == 2 ? "x(n, d), ..." : "x(n, d)";
+    if (op >= 0 || is_value_function(name))
         HINT(frame, "%s is a function of elements: a def of it is def NAME(float(N, D) x) -> (y) { y(n, d) = %s(%s) }",
-             name, name, find_builtin(name) >= 0 && op_info[find_builtin(name)].arity == 2 ? "x(n, d), ..." : "x(n, d)");
+             name, name, arguments);
     else
         hint_nearest_function(frame, name);
 }

@@ -442,6 +442,7 @@ void check_body(CallFrame *frame) {
         cover_warn(frame, frame->variables.items[i]);
     if (!diag_limit_reached(DIAGNOSTICS(frame)))
         check_variables(frame);
+    warn_empty_results(frame);
     name_versions(frame);
     frame->builder->checker->depth--;
 }

@@ -54,7 +54,8 @@ static bool waits_for_sizes(CallFrame *frame) {
 
 static void report_unknown_end(CallFrame *frame, const AstExpr *ast, const Expr *end) {
     ERROR(frame, not_a_constant, ast->loc, expr_text(frame->builder->arena, end));
-    HINT(frame, "give the sizes here values, in the export or by -D; an index takes every value by itself, without a for");
+    HINT(frame,
+         "give the sizes here values, in the export or by -D; an index takes every value by itself, without a for");
     note_calls(frame);
 }
 
@@ -116,7 +117,8 @@ static AstExpr *named(Arena *arena, const char *name, Loc loc) {
 /* PART(d1, ...) = TENSOR(the indices, d1, ...) */
 static AstStatement *part_statement(Arena *arena, const AstExpr *ast, const char *part, int rank) {
     AstStatement *statement = ARENA_NEW(arena, AstStatement);
-    *statement = (AstStatement){.kind = STATEMENT_ASSIGN, .depth = 1, .loc = ast->loc, .combine = COMBINE_NONE, .part = true};
+    *statement = (AstStatement){.kind = STATEMENT_ASSIGN, .depth = 1, .loc = ast->loc, .combine = COMBINE_NONE};
+    statement->part = true;
     AstTarget target = {.name = {part, ast->loc}, .has_indices = true, .loc = ast->loc};
     AstExpr *read = ARENA_NEW(arena, AstExpr);
     *read = *ast;
