@@ -44,6 +44,7 @@ struct Diagnostics {
     DiagOptions options;
     LIST(Reported *) reported;
     Reported *last; /* what notes and hints attach to; NULL when it was dropped */
+    Attachment context; /* the last note on all that is reported; its message is NULL: none */
     int errors;
     bool muted;
 };
@@ -182,9 +183,26 @@ static bool is_silenced(const DiagOptions *options, Severity severity) {
     return warning && (options->no_warnings || (severity == SEVERITY_WARNING_ALL && !options->all_warnings));
 }
 
+static bool is_inside(Loc loc, Loc place) {
+    return loc.file == place.file && loc.begin >= place.begin && loc.end <= place.end;
+}
+
+/* Nothing more is attached to what was reported last. */
+static void end_last(Diagnostics *diagnostics) {
+    const Attachment *context = &diagnostics->context;
+    if (diagnostics->last && context->message && !is_inside(diagnostics->last->loc, context->loc))
+        diag_note(diagnostics, context->loc, "%s", context->message);
+    diagnostics->last = NULL;
+}
+
+void diag_context(Diagnostics *diagnostics, Loc loc, const char *text) {
+    end_last(diagnostics);
+    diagnostics->context = (Attachment){loc, text};
+}
+
 void diag(Diagnostics *diagnostics, DiagId id, Loc loc, ...) {
     const DiagOptions *options = &diagnostics->options;
-    diagnostics->last = NULL;
+    end_last(diagnostics);
     if (diagnostics->muted || is_silenced(options, rows[id].severity))
         return;
     va_list arguments;
@@ -281,6 +299,7 @@ static void print_json_array(const Diagnostics *diagnostics) {
 }
 
 int diag_finish(Diagnostics *diagnostics) {
+    end_last(diagnostics);
     int hidden = diagnostics->errors - DIAGNOSTIC_ERROR_LIMIT;
     if (diagnostics->options.json)
         print_json_array(diagnostics);

@@ -38,6 +38,8 @@ void diag(Diagnostics *diagnostics, DiagId id, Loc loc, ...);
 /* Attach to the diagnostic that was reported last (dropped when that one was). */
 void diag_note(Diagnostics *diagnostics, Loc loc, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void diag_hint(Diagnostics *diagnostics, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Until it is taken away (NULL), errors and warnings outside of the place end with this note, after their own ones. */
+void diag_context(Diagnostics *diagnostics, Loc loc, const char *text);
 int diag_error_count(const Diagnostics *diagnostics);
 /* While muted nothing is reported or counted: for looking at something twice. Returns what it was. */
 bool diag_mute(Diagnostics *diagnostics, bool muted);

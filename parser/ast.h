@@ -103,6 +103,7 @@ struct AstStatement {
     AstName index;        /* of a block */
     AstExpr *begin, *end; /* of STATEMENT_FOR */
     AstStatements body;   /* of a block */
+    bool part;            /* made by sema: it defines a part of a tensor for a call */
 };
 
 typedef struct AstParameter {

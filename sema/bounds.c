@@ -314,7 +314,9 @@ static bool refuse_site(Statement *s, ReadSite *site, int d) {
         Text inside = {.arena = arena};
         ast_print_expr(&inside, ast_suggest(arena, OP_LT, site->ast->args.items[d], end, NULL));
         HINT(s->frame, "leave out what lies outside: where %s", inside.text);
-    } else
+    } else if (s->ast->part)
+        HINT(s->frame, "a part of a tensor has no value for outside: change the index or the range of the for");
+    else
         HINT(s->frame, "give the read a value for outside: %s else 0", source_text(s, site->ast->loc));
     note_calls(s->frame);
     return false;

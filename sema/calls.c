@@ -56,6 +56,13 @@ static bool actual_of_variable(CallFrame *frame, const AstExpr *ast, Variable *v
     return variable->view.tensor != NULL;
 }
 
+/* count: how many results the called def has; wanted: how many are assigned. */
+static void report_result_count(CallFrame *frame, Loc loc, const AstExpr *call, int count, int wanted) {
+    ERROR(frame, call_result_count, loc, call->name.text, count, count == 1 ? "" : "s", wanted,
+          wanted == 1 ? "is" : "are");
+    note_meaning(frame, call->name.text);
+}
+
 static bool actual_of_call(CallFrame *frame, const AstExpr *ast, const char *name, Actual *actual) {
     View *results;
     int count;
@@ -63,7 +70,7 @@ static bool actual_of_call(CallFrame *frame, const AstExpr *ast, const char *nam
     if (!check_call(frame, ast, NULL, name, &results, &count))
         return false;
     if (count != 1) {
-        ERROR(frame, call_result_count, ast->loc, ast->name.text, count, count == 1 ? "" : "s", 1, "is");
+        report_result_count(frame, ast->loc, ast, count, 1);
         return false;
     }
     actual->view = results[0];
@@ -389,8 +396,7 @@ static bool check_inout(CallFrame *frame, const Definition *definition, const As
         if (!result->inout)
             continue;
         if (count != wanted) {
-            ERROR(frame, call_result_count, call->loc, call->name.text, count, count == 1 ? "" : "s", wanted,
-                  wanted == 1 ? "is" : "are");
+            report_result_count(frame, call->loc, call, count, wanted);
             return false;
         }
         views = views ? views : ARENA_ARRAY(frame->builder->arena, View, count);
@@ -406,6 +412,8 @@ bool check_call(CallFrame *frame, const AstExpr *call, const AstTargets *targets
                 int *result_count) {
     Arena *arena = frame->builder->arena;
     Definition *definition = find_called(frame, call->name.text);
+    if (frame->builder->waits)
+        return false;
     if (!definition) {
         check_unknown_call(frame, call);
         return false;
@@ -495,8 +503,7 @@ void check_call_statement(CallFrame *frame, const AstStatement *ast) {
     const char *name = arena_printf(frame->builder->arena, "%s%s", frame->prefix, ast->targets.items[0].name.text);
     good = good && check_call(frame, call, &ast->targets, name, &results, &count);
     if (good && count != ast->targets.count) {
-        ERROR(frame, call_result_count, ast->loc, call->name.text, count, count == 1 ? "" : "s", ast->targets.count,
-              ast->targets.count == 1 ? "is" : "are");
+        report_result_count(frame, ast->loc, call, count, ast->targets.count);
         good = false;
     }
     Variable **variables = ARENA_ARRAY(frame->builder->arena, Variable *, ast->targets.count);

@@ -23,8 +23,9 @@ typedef struct Definition {
     const AstDef *ast;
     SourceFile *file;
     CheckState state;
+    bool waits;       /* a loop of it is over sizes that have no values in its own check */
     bool instr;       /* the meaning of an instruction: its result begins with its contents */
-    Program *program; /* of its own check; NULL unless GOOD and every integer parameter has a value */
+    Program *program; /* of its own check; NULL unless GOOD and all that it needs has a value */
 } Definition;
 
 typedef struct CombinerDefinition {
@@ -106,7 +107,8 @@ typedef struct Symbol {
     Loc loc;
     Expr *value;            /* of a SIZE (int64, over the program's sizes; NULL: not bound yet) or a SCALAR */
     bool parameter;         /* a SIZE that is an integer parameter in brackets */
-    bool ended;             /* a SIZE that was the index of a loop: the name is free again */
+    bool repeats;           /* a SIZE that is the index of a loop */
+    bool ended;             /* it was one: the name is free again */
     bool used;              /* of a SCALAR */
     Variable *variable;     /* of a TENSOR */
     Definition *definition; /* of a DEF; NULL: it has no value yet */
@@ -198,6 +200,9 @@ typedef struct Builder {
     int calls;                   /* how many were instantiated so far */
     int repeated;                /* how many statements of loops (repeat.c) */
     bool names_only;             /* integer parameters have made-up values: no errors about ranges and bounds */
+    bool by_itself;              /* a def is checked by itself: its sizes may get values later */
+    bool waits;                  /* a loop needs such a value: nothing more is checked or reported (repeat.c) */
+    bool muted;                  /* whether anything was reported before that */
 } Builder;
 
 typedef struct CallFrame {
@@ -375,6 +380,9 @@ void cover_warn(CallFrame *frame, const Variable *variable);
 
 /* Warns of reads whose extents differ along an index, where headers fix them. */
 void warn_extents(Statement *statement);
+/* Warns of results of a def of the compiler's library that have no elements though all arguments have some, at the call
+ * or export. The ranges of other defs are warned of themselves. */
+void warn_empty_results(CallFrame *frame);
 /* The extents that are numbers in a header, besides those that are known (or NULL). */
 const int64_t *fixed_in_header(Arena *arena, const AstExprs *dims, const int64_t *known);
 /* The extents that the first definition of a tensor takes from reads; NULL: none. */
@@ -573,6 +581,8 @@ bool has_def_parameters(const AstDef *def);
 Definition *find_called(const CallFrame *frame, const char *name);
 /* Whether it is a parameter without a value yet: nothing is known of what it returns. */
 bool is_unknown_def(const CallFrame *frame, const char *name);
+/* Notes which def the name of a parameter stands for. */
+void note_meaning(CallFrame *frame, const char *name);
 /* The def that a binding names, as the frame sees it. False after an error. */
 bool def_value(CallFrame *frame, const AstBinding *binding, Bound *bound);
 /* Makes the parameter a symbol of the frame. bound: what is given for it, or NULL. False after an error. */

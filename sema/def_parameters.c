@@ -34,6 +34,25 @@ bool is_unknown_def(const CallFrame *frame, const char *name) {
     return symbol && symbol->kind == SYMBOL_DEF && !symbol->definition;
 }
 
+void note_meaning(CallFrame *frame, const char *name) {
+    const Symbol *symbol = frame_symbol(frame, name);
+    if (symbol && symbol->kind == SYMBOL_DEF && symbol->definition)
+        NOTE(frame, symbol->definition->ast->name.loc, "'%s' is this def here", name);
+}
+
+/* A function of elements has no def, but a def can call it. */
+static void hint_def(CallFrame *frame, const char *name) {
+    if (frame_symbol(frame, name))
+        return;
+    int op = find_builtin(name);
+    const char *arguments = op >= 0 && op_info[op].arity == 2 ? "x(n, d), ..." : "x(n, d)";
+    if (op >= 0 || is_value_function(name))
+        HINT(frame, "%s is a function of elements: a def of it is def NAME(float(N, D) x) -> (y) { y(n, d) = %s(%s) }",
+             name, name, arguments);
+    else
+        hint_nearest_function(frame, name);
+}
+
 bool def_value(CallFrame *frame, const AstBinding *binding, Bound *bound) {
     const AstExpr *value = binding->value;
     if (!value || value->kind != AST_NAME) {
@@ -46,8 +65,7 @@ bool def_value(CallFrame *frame, const AstBinding *binding, Bound *bound) {
     if (bound->waits || bound->definition)
         return true;
     ERROR(frame, not_a_def, value->loc, value->name.text, binding->name.text);
-    if (!frame_symbol(frame, value->name.text))
-        hint_nearest_function(frame, value->name.text);
+    hint_def(frame, value->name.text);
     return false;
 }
 

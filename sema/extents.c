@@ -1,7 +1,8 @@
 /* extents.c - warnings of elements that are not read, as another tensor of the statement ends before them.
  *
  * Only extents that a header gives as numbers count, and those that temporaries and results, also of calls, take from
- * such tensors. A range that the source says is meant. So is a tensor whose last element is read in another way.
+ * such tensors. A range that the source says is meant. So is a tensor whose last element is read in another way. Also
+ * warnings of results of the library without elements.
  */
 #include "sema/check.h"
 
@@ -143,4 +144,35 @@ const int64_t *fixed_by_reads(const Statement *s) {
         fixed[d] = size;
     }
     return fixed;
+}
+
+/* --- results without elements --- */
+
+/* The first dimension that is known to be 0, or -1. */
+static int empty_dimension(const View *view) {
+    int64_t extent;
+    for (int d = 0; view->tensor && d < view->rank; d++)
+        if (expr_is_int(view->dims[d], &extent) && extent == 0)
+            return d;
+    return -1;
+}
+
+static bool has_empty_argument(const CallFrame *frame) {
+    for (int i = 0; i < frame->variables.count; i++)
+        if (frame->variables.items[i]->input && empty_dimension(&frame->variables.items[i]->view) >= 0)
+            return true;
+    return false;
+}
+
+void warn_empty_results(CallFrame *frame) {
+    bool visible = frame->definition->file->embedded && (!frame->caller || may_warn(frame->caller));
+    if (!visible || frame->failed || frame->builder->names_only || has_empty_argument(frame))
+        return;
+    for (int i = 0; i < frame->variables.count; i++) {
+        const Variable *variable = frame->variables.items[i];
+        int dimension = variable->result ? empty_dimension(&variable->view) : -1;
+        if (dimension >= 0)
+            diag(DIAGNOSTICS(frame), DIAG_empty_result, frame->call, variable->name, frame->definition->ast->name.text,
+                 dimension);
+    }
 }

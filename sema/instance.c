@@ -442,16 +442,16 @@ void check_body(CallFrame *frame) {
         cover_warn(frame, frame->variables.items[i]);
     if (!diag_limit_reached(DIAGNOSTICS(frame)))
         check_variables(frame);
+    warn_empty_results(frame);
     name_versions(frame);
     frame->builder->checker->depth--;
 }
 
 /* --- a whole def --- */
 
-Program *build_program(Checker *checker, Definition *definition, Bounds *bounds, bool defines, const AstName *symbol,
-                       Algorithms *algorithms) {
-    Builder builder = {.checker = checker, .arena = checker->arena, .algorithms = algorithms};
-    CallFrame frame = {.builder = &builder, .definition = definition, .prefix = ""};
+static Program *build_with(Builder *builder, Definition *definition, Bounds *bounds, bool defines,
+                           const AstName *symbol) {
+    CallFrame frame = {.builder = builder, .definition = definition, .prefix = ""};
     frame.call = symbol ? symbol->loc : definition->ast->name.loc;
     CheckState state = definition->state;
     definition->state = CHECK_RUNNING;
@@ -465,6 +465,12 @@ Program *build_program(Checker *checker, Definition *definition, Bounds *bounds,
         check_body(&frame);
     definition->state = state;
     return good && !frame.failed ? finish_program(&frame, symbol ? symbol->text : NULL) : NULL;
+}
+
+Program *build_program(Checker *checker, Definition *definition, Bounds *bounds, bool defines, const AstName *symbol,
+                       Algorithms *algorithms) {
+    Builder builder = {.checker = checker, .arena = checker->arena, .algorithms = algorithms};
+    return build_with(&builder, definition, bounds, defines, symbol);
 }
 
 static bool has_value(const Checker *checker, const AstBinding *parameter, bool defines) {
@@ -486,6 +492,18 @@ static bool check_names(Checker *checker, Definition *definition, bool defines) 
     return !frame.failed;
 }
 
+/* Makes its program. One with a loop over sizes without values has none: its names are checked. */
+static bool check_alone(Checker *checker, Definition *definition, Bounds *bounds, bool defines) {
+    Builder builder = {.checker = checker, .arena = checker->arena, .by_itself = true};
+    int errors = diag_error_count(checker->diagnostics);
+    definition->program = build_with(&builder, definition, bounds, defines, NULL);
+    definition->waits = builder.waits;
+    if (!builder.waits)
+        return definition->program != NULL;
+    diag_mute(checker->diagnostics, builder.muted);
+    return check_names(checker, definition, defines) && diag_error_count(checker->diagnostics) == errors;
+}
+
 bool check_definition(Checker *checker, Definition *definition, bool defines) {
     if (definition->state != CHECK_NEW)
         return definition->state != CHECK_BAD;
@@ -495,8 +513,7 @@ bool check_definition(Checker *checker, Definition *definition, bool defines) {
     for (int i = 0; i < def->parameters.count; i++)
         values &= has_value(checker, &def->parameters.items[i], defines);
     if (values) {
-        definition->program = build_program(checker, definition, bounds, defines, NULL, NULL);
-        good &= definition->program != NULL;
+        good &= check_alone(checker, definition, bounds, defines);
         good = good && (!def->implements.text || check_implemented_results(checker, definition));
     } else {
         good &= check_names(checker, definition, defines);

@@ -426,7 +426,10 @@ static void make_export(Checker *checker, const AstExport *export) {
     if (!read_bindings(checker, definition, &export->bindings, &bounds) || !good)
         return;
     Algorithms algorithms = {0};
-    Unit unit = {.program = build_program(checker, definition, &bounds, true, &symbol, &algorithms)};
+    diag_context(checker->diagnostics, export->loc, arena_printf(checker->arena, "in the export of '%s'", symbol.text));
+    Unit unit = {.loc = symbol.loc};
+    unit.program = build_program(checker, definition, &bounds, true, &symbol, &algorithms);
+    diag_context(checker->diagnostics, export->loc, NULL);
     if (!check_used(checker, definition, &bounds) || !unit.program ||
         !check_argument_count(checker, unit.program, symbol.loc))
         return;
@@ -448,9 +451,12 @@ static void make_unit_of_def(Checker *checker, Definition *definition) {
     if (!check_definition(checker, definition, true) || !check_symbol(checker, definition->ast->name))
         return;
     Algorithms algorithms = {0};
-    Unit unit = {.program = definition->program};
-    if (unit.program && checker->implementations && !definition->ast->implements.text)
+    Unit unit = {.program = definition->program, .loc = definition->ast->name.loc};
+    bool replaced = unit.program && checker->implementations && !definition->ast->implements.text;
+    if (replaced || definition->waits)
         unit.program = build_program(checker, definition, NULL, true, NULL, &algorithms);
+    if (!unit.program && definition->waits)
+        return;
     if (!unit.program) {
         diag(checker->diagnostics, DIAG_not_a_unit, definition->ast->name.loc, definition->ast->name.text);
         diag_hint(checker->diagnostics, "give its parameters defaults, export it with values, or use -D");

@@ -21,7 +21,9 @@ static Symbol *begin_index(CallFrame *frame, AstName index) {
         NOTE(frame, known->loc, "first here");
         return NULL;
     }
-    return frame_add(frame, SYMBOL_SIZE, index.text, index.loc);
+    Symbol *symbol = frame_add(frame, SYMBOL_SIZE, index.text, index.loc);
+    symbol->repeats = true;
+    return symbol;
 }
 
 static bool is_short(CallFrame *frame, const AstStatement *ast, int64_t count) {
@@ -34,24 +36,66 @@ static bool is_short(CallFrame *frame, const AstStatement *ast, int64_t count) {
     return false;
 }
 
-void check_for(CallFrame *frame, const AstStatement *ast) {
+typedef struct Repetitions {
     int64_t begin, end;
-    bool good = !frame->scan;
-    if (frame->scan)
-        ERROR(frame, for_in_scan, ast->loc);
-    if (good && !(constant_value(frame, ast->begin, &begin) && constant_value(frame, ast->end, &end))) {
+} Repetitions;
+
+/* An end that depends on sizes gets its value where the def is called or exported with them. Until then the rest of the
+ * def is not looked at: its names are checked then (instance.c). */
+static bool waits_for_sizes(CallFrame *frame) {
+    Builder *builder = frame->builder;
+    if (!builder->by_itself || builder->names_only)
+        return false;
+    builder->waits = true;
+    builder->muted = diag_mute(DIAGNOSTICS(frame), true);
+    frame_fail(frame);
+    return true;
+}
+
+static void report_unknown_end(CallFrame *frame, const AstExpr *ast, const Expr *end) {
+    ERROR(frame, not_a_constant, ast->loc, expr_text(frame->builder->arena, end));
+    HINT(frame,
+         "give the sizes here values, in the export or by -D; an index takes every value by itself, without a for");
+    note_calls(frame);
+}
+
+/* While only names are checked, what is unknown is one repetition. False after an error. */
+static bool known_repetitions(CallFrame *frame, const AstStatement *ast, Repetitions *r) {
+    const Expr *begin = size_value(frame, ast->begin), *end = size_value(frame, ast->end);
+    bool first = begin && expr_is_int(begin, &r->begin), last = end && expr_is_int(end, &r->end);
+    if (!begin || !end)
         HINT(frame, "a loop repeats statements a known number of times; an index takes every value by itself");
-        good = false;
+    if (!begin || !end || (first && last))
+        return begin && end;
+    if (waits_for_sizes(frame))
+        return false;
+    if (!frame->builder->names_only) {
+        report_unknown_end(frame, first ? ast->end : ast->begin, first ? end : begin);
+        return false;
     }
-    good = good && is_short(frame, ast, begin < end ? end - begin : 0);
-    Symbol *index = good ? begin_index(frame, ast->index) : NULL;
-    for (int64_t value = begin; index && value < end && !diag_limit_reached(DIAGNOSTICS(frame)); value++) {
+    r->begin = first ? r->begin : last ? r->end - 1 : 0;
+    r->end = r->begin + 1;
+    return true;
+}
+
+static void repeat_body(CallFrame *frame, const AstStatement *ast, Symbol *index, Repetitions r) {
+    for (int64_t value = r.begin; value < r.end && !diag_limit_reached(DIAGNOSTICS(frame)); value++) {
         index->value = expr_int(frame->builder->arena, value);
         for (int i = 0; i < ast->body.count; i++)
             check_statement(frame, ast->body.items[i]);
     }
+    index->ended = true;
+}
+
+void check_for(CallFrame *frame, const AstStatement *ast) {
+    Repetitions r;
+    if (frame->scan)
+        ERROR(frame, for_in_scan, ast->loc);
+    bool good = !frame->scan && known_repetitions(frame, ast, &r) &&
+                is_short(frame, ast, r.begin < r.end ? r.end - r.begin : 0);
+    Symbol *index = good ? begin_index(frame, ast->index) : NULL;
     if (index)
-        index->ended = true;
+        repeat_body(frame, ast, index, r);
     else
         poison_targets(frame, ast);
 }
@@ -74,6 +118,7 @@ static AstExpr *named(Arena *arena, const char *name, Loc loc) {
 static AstStatement *part_statement(Arena *arena, const AstExpr *ast, const char *part, int rank) {
     AstStatement *statement = ARENA_NEW(arena, AstStatement);
     *statement = (AstStatement){.kind = STATEMENT_ASSIGN, .depth = 1, .loc = ast->loc, .combine = COMBINE_NONE};
+    statement->part = true;
     AstTarget target = {.name = {part, ast->loc}, .has_indices = true, .loc = ast->loc};
     AstExpr *read = ARENA_NEW(arena, AstExpr);
     *read = *ast;

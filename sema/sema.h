@@ -32,6 +32,7 @@ enum { UNIT_ARGUMENT_LIMIT = 4096 };
 /* A function to make: an export, or, if the file has none, a def of the main file. */
 typedef struct Unit {
     Program *program;
+    Loc loc;               /* of the export, or of the def that is one */
     int alternative_count; /* the same function by other algorithms; their program->meaning is the program of this
                             * unit */
     Program **alternatives;

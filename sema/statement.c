@@ -65,7 +65,18 @@ void warn_hiding(CallFrame *frame, AstName name) {
     NOTE(frame, symbol->loc, "the size");
 }
 
+static bool refuse_repeated(CallFrame *frame, AstName name, const Symbol *symbol) {
+    ERROR(frame, for_target, name.loc, name.text);
+    NOTE(frame, symbol->loc, "the index of this for");
+    HINT(frame, "an index takes every value without a for; one value is that of another index: where v in %s:%s + 1",
+         name.text, name.text);
+    return false;
+}
+
 static bool check_target_index(Statement *s, AstName name) {
+    const Symbol *symbol = frame_symbol(s->frame, name.text);
+    if (symbol && symbol->kind == SYMBOL_SIZE && symbol->repeats)
+        return refuse_repeated(s->frame, name, symbol);
     warn_hiding(s->frame, name);
     if (find_index(s, name.text)) {
         ERROR(s->frame, index_twice, name.loc, name.text);
@@ -578,6 +589,8 @@ static void check_combination(CallFrame *frame, const AstStatement *ast) {
 }
 
 void check_statement(CallFrame *frame, const AstStatement *ast) {
+    if (frame->builder->waits)
+        return;
     if (ast->kind == STATEMENT_SCAN) {
         check_scan(frame, ast);
         return;

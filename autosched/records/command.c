@@ -351,6 +351,17 @@ static int usage(FILE *stream, int status) {
     return status;
 }
 
+/* Too few words, or one too many. */
+static int refuse_words(const Command *command, int count, char **arguments) {
+    const char *blank = *command->arguments ? " " : "";
+    if (count < command->minimum)
+        complain("usage: tensorc db %s%s%s", command->name, blank, command->arguments);
+    else
+        complain("db %s: unexpected '%s'; usage: tensorc db %s%s%s", command->name, arguments[command->maximum],
+                 command->name, blank, command->arguments);
+    return EXIT_USAGE;
+}
+
 static int run_command(const Command *command, int count, char **arguments, const char *path) {
     if (!command->creates && access(path, F_OK) != 0)
         return complain("there is no tuning database '%s'", path);
@@ -373,7 +384,7 @@ int database_command(int argc, char **argv, const char *path) {
         if (strcmp(argv[0], command->name) != 0)
             continue;
         if (argc - 1 < command->minimum || argc - 1 > command->maximum)
-            return complain("usage: tensorc db %s %s", command->name, command->arguments), EXIT_USAGE;
+            return refuse_words(command, argc - 1, argv + 1);
         return run_command(command, argc - 1, argv + 1, path);
     }
     return complain("unknown command 'db %s'; 'tensorc db help' lists them", argv[0]), EXIT_USAGE;

@@ -52,28 +52,30 @@ static const Expr *without_casts(const Expr *e) {
 }
 
 typedef struct RangeSearch {
-    const Tensor *tensor;
+    const Argument *argument;
     const SizeValue *values;
     int value_count;
-    bool indexed; /* some requirement reads the tensor */
+    bool indexed; /* some requirement reads the argument */
     int64_t high;
 } RangeSearch;
 
 /* Whether it reads the argument, or what that holds before the call. */
-static bool reads_argument(const Expr *e, const Tensor *argument) {
-    return e->kind == EXPR_READ &&
-           (e->tensor == argument || (e->tensor->role == ROLE_INITIAL && e->tensor->buffer == argument));
+static bool reads_argument(const Expr *e, const Argument *argument) {
+    if (!argument->tensor)
+        return e->kind == EXPR_VAR && e->var == argument->scalar;
+    return e->kind == EXPR_READ && (e->tensor == argument->tensor ||
+                                    (e->tensor->role == ROLE_INITIAL && e->tensor->buffer == argument->tensor));
 }
 
 /* Looks for `read < bound` and `read <= bound` in a requirement's condition. */
 static void find_bound(RangeSearch *search, const Expr *e) {
     int64_t bound;
-    if (reads_argument(e, search->tensor))
+    if (reads_argument(e, search->argument))
         search->indexed = true;
     if (e->kind != EXPR_OP || (e->op != OP_LT && e->op != OP_LE))
         return;
     const Expr *read = without_casts(e->args[0]);
-    if (reads_argument(read, search->tensor) &&
+    if (reads_argument(read, search->argument) &&
         expr_evaluate(e->args[1], search->values, search->value_count, &bound)) {
         bound -= e->op == OP_LT;
         search->high = bound < search->high ? bound : search->high;
@@ -81,15 +83,15 @@ static void find_bound(RangeSearch *search, const Expr *e) {
 }
 
 void argument_range(const Program *program, const int64_t *sizes, int argument, int64_t *low, int64_t *high) {
-    const Tensor *tensor = program->arguments[argument].tensor;
-    ElementType type = tensor ? tensor->type : program->arguments[argument].scalar->type;
+    const Argument *a = &program->arguments[argument];
+    ElementType type = argument_element_type(a);
     ElementKind kind = element_info[type].kind;
     *low = kind == KIND_SIGNED ? -8 : 0;
     *high = kind == KIND_BOOL ? 1 : 8;
     SizeValue values[program->size_count + 1];
     size_values(program, sizes, values);
-    RangeSearch search = {.tensor = tensor, .values = values, .value_count = program->size_count, .high = INT64_MAX};
-    for (int i = 0; tensor && i < program->requirement_count; i++)
+    RangeSearch search = {.argument = a, .values = values, .value_count = program->size_count, .high = INT64_MAX};
+    for (int i = 0; i < program->requirement_count; i++)
         if (program->requirements[i].status == STATUS_BAD_INDEX)
             EACH_EXPR(e, program->requirements[i].condition)
                 find_bound(&search, e);

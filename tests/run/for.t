@@ -143,6 +143,29 @@ runs "with run-time sizes" "$TENSORC" -run --threads=1 --trials=1 -DN=3 -DD=11 s
 "$TENSORC" -fsyntax-only -d p again.tensor 2>twice.tensor
 same again.tensor twice.tensor "what is printed of the tree is the same tree"
 
+# Loops over sizes whose values come from an export, from -D, from the arguments of a call, or from files.
+cat >over.tensor <<'END'
+import "nn"
+def net(float(N, D) x, const float(L, D, D) w) -> (y) {
+    y = identity_rows(x)
+    for l in 1:L { y = matmul(y, w(l)) }
+    for l in 0:L - 1 { y = matmul(y, w(l)) }
+}
+def outer(float(N, D) x, float(K, D, D) w) -> (y) { y = net(identity_rows(x), w) }
+def fixed(float(N, D) x, float(3, D, D) w) -> (y) { y = net(x, w) }
+END
+cat >exports.tensor <<'END'
+export net(L=3)
+export outer(K=3)
+export fixed
+END
+cat over.tensor exports.tensor >over_exports.tensor
+{ cat over.tensor; echo 'export net(N=2)'; } >over_define.tensor
+{ cat over.tensor; echo 'export net(weights="trained/")'; } >over_bound.tensor
+runs "over a size of an export or a call" "$TENSORC" -run --threads=1 --trials=1 -DN=2 -DD=5 over_exports.tensor
+runs "over a size of -D beside an export" "$TENSORC" -run --threads=1 --trials=1 -DL=3 -DD=5 over_define.tensor
+runs "over sizes of -D alone" "$TENSORC" -run --threads=1 --trials=1 -DL=3 -DK=3 -DN=2 -DD=5 over.tensor
+
 # Weights of all layers in one file.
 cat >make.tensor <<'END'
 def make(int32(L, D) from) -> (float(L, D, D) w, float(L, D) b) {
@@ -157,5 +180,6 @@ runs "weights are written" "$TENSORC" -run --threads=1 --trials=1 make.tensor --
 sed '/^export/d' loops.tensor >bound.tensor
 echo 'export net(N=5, weights="trained/") as trained' >>bound.tensor
 runs "a network with its weights" "$TENSORC" -run --threads=1 --trials=1 bound.tensor
+runs "over a size of the weights" "$TENSORC" -run --threads=1 --trials=1 -DN=2 over_bound.tensor
 
 done_testing

@@ -94,6 +94,9 @@ static void test_attention(void) {
         status = t_causal(h->batch, h->queries, h->heads, h->width, h->keys, h->groups, h->out, A, B, C, got);
         compare("causal_multi_head_attention", status, count);
     }
+    for (int position = -1; position <= 3; position += 4)
+        ok(t_step(1, 2, 8, 2, 8, 3, A, B, C, position, got, more, D) == 2 && got[0] == 12345,
+           "position %d of 3 rows of caches: a bad index", position);
     ok(t_attention(1, 2, 4, 8, 2, 3, 8, A, B, C, got) == 1, "4 heads do not share 3: a bad size");
     ok(t_attention(1, 2, 4, 8, 2, 0, 8, A, B, C, got) == 1, "no heads of keys: a bad size");
     ok(t_causal(1, 3, 4, 8, 2, 4, 8, A, B, C, got) == 1 && got[0] == 12345, "more queries than positions: a bad size");
@@ -132,14 +135,14 @@ static void test_rotary(int b, int t, int h) {
     ok(t_halves(b, t, h, WIDTH, 2, A, cosine, sine, got) == 1, "a table for other heads: a bad size");
 }
 
-/* The k-th largest of a row by choosing one after another. */
+/* The k-th largest of a row by choosing one after another; NaN is none. */
 static void plain_top(const float *row, int count, int k, float *best, int32_t *at) {
     bool taken[LARGEST] = {false};
     for (int i = 0; i < k; i++) {
         best[i] = -INFINITY;
         at[i] = -1;
         for (int d = 0; d < count; d++)
-            if (!taken[d] && row[d] > best[i]) {
+            if (!taken[d] && (at[i] < 0 ? row[d] == row[d] : row[d] > best[i])) {
                 best[i] = row[d];
                 at[i] = d;
             }
@@ -148,18 +151,26 @@ static void plain_top(const float *row, int count, int k, float *best, int32_t *
     }
 }
 
-static void test_top(int n, int d) {
+/* Many equal elements; of the few that each row has beside -inf, some are NaN. */
+static void fill_top(int n, int d, int few) {
+    for (int i = 0; i < n * d; i++) {
+        D[i] = i % d < few ? (float)floor(8 * A[i]) : -INFINITY;
+        if (few < d && i % 3 == 1)
+            D[i] = NAN;
+    }
+}
+
+static void test_top(int n, int d, int few) {
     int32_t at[64] = {0}, places[64];
     float best[64];
     int wrong = 0;
-    for (int i = 0; i < n * d; i++)
-        D[i] = (float)floor(8 * A[i]); /* many equal ones */
+    fill_top(n, d, few);
     for (int row = 0; row < n; row++)
         plain_top(D + row * d, d, 5, best + 5 * row, places + 5 * row);
     int status = t_top_5(n, d, D, more, at);
     for (int i = 0; i < 5 * n; i++)
         wrong += more[i] != best[i] || at[i] != places[i];
-    ok(status == 0 && wrong == 0, "top_k: the 5 largest of %d rows of %d", n, d);
+    ok(status == 0 && wrong == 0, "top_k: the 5 largest of %d rows of %d, beside -inf %d", n, d, few);
     status = t_top_1(n, d, D, more, at);
     for (int row = 0; row < n; row++)
         wrong += more[row] != best[5 * row] || at[row] != places[5 * row];
@@ -210,10 +221,15 @@ int main(void) {
     test_rotary(1, 1, 1);
     test_rotary(2, 7, 3);
     test_rotary(1, 64, 4);
-    test_top(1, 1);
-    test_top(1, 1009);
-    test_top(7, 63);
-    test_top(3, 64);
+    test_top(1, 1, 1);
+    test_top(1, 1009, 1009);
+    test_top(7, 63, 63);
+    test_top(3, 64, 64);
+    test_top(1, 1009, 4);
+    test_top(2, 4, 1);
+    test_top(2, 4, 0);
+    test_top(3, 70, 0);
+    test_top(5, 67, 66);
     test_quantized(1, 1, 1, 1);
     test_quantized(1, 37, 3, 32);
     test_quantized(5, 17, 7, 2);

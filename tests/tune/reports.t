@@ -66,6 +66,8 @@ is "$(cat err)" "tensorc: error: several tasks of 'one.db' begin with 'aa'" "are
 exits 1 "no task" db show 'a*'
 is "$(cat err)" "tensorc: error: no task of 'one.db' begins with 'a*'" "is said"
 exits 2 "show without a task" db show
+exits 2 "a word too many" db ls --bogus
+like "$(cat err)" "db ls: unexpected '--bogus'; usage: tensorc db ls$" "it is named"
 
 runs "stats" db stats
 sed -i '/^bytes/d' out
