@@ -56,23 +56,13 @@ LLVMValueRef emit_packed_size(Code *code, const Packing *packing) {
 
 /* --- all together ------------------------------------------------------------------------------------------------- */
 
-static bool has_size(const Kernel *kernel, const Var *size) {
-    for (int i = 0; i < kernel->packing_count; i++) {
-        const Program *packing = kernel->packings[i].kernel->program;
-        for (int s = 0; s < packing->size_count; s++)
-            if (packing->sizes[s] == size)
-                return true;
-    }
-    return false;
-}
-
 /* The program with those sizes alone that const arguments have. */
 static Program program_of_packings(Code *code, const Kernel *kernel) {
     Program program = *kernel->packed->program;
     const Var **sizes = ARENA_ARRAY(code->arena, const Var *, program.size_count + 1);
     int count = 0;
     for (int i = 0; i < program.size_count; i++)
-        if (has_size(kernel, program.sizes[i]))
+        if (is_packing_size(kernel->program, program.sizes[i]))
             sizes[count++] = program.sizes[i];
     program.sizes = sizes;
     program.size_count = count;

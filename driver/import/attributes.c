@@ -1,12 +1,16 @@
-/* attributes.c - attributes of the present node. */
+/* attributes.c - attributes by their names, and those of the present node. */
 #include "driver/import/importer.h"
 #include <string.h>
 
-const Attribute *attribute(const Import *import, const char *name) {
-    for (int i = 0; i < import->node->attributes.count; i++)
-        if (!strcmp(import->node->attributes.items[i]->name, name))
-            return import->node->attributes.items[i];
+const Attribute *find_attribute(const NodeAttributes *attributes, const char *name) {
+    for (int i = 0; i < attributes->count; i++)
+        if (!strcmp(attributes->items[i]->name, name))
+            return attributes->items[i];
     return NULL;
+}
+
+const Attribute *attribute(const Import *import, const char *name) {
+    return find_attribute(&import->node->attributes, name);
 }
 
 int64_t attribute_integer(const Import *import, const char *name, int64_t otherwise) {

@@ -50,13 +50,6 @@ static NodeNames names_in_call(const Call *call, const NodeNames *names) {
     return result;
 }
 
-static const Attribute *find_attribute(const NodeAttributes *attributes, const char *name) {
-    for (int i = 0; i < attributes->count; i++)
-        if (!strcmp(attributes->items[i]->name, name))
-            return attributes->items[i];
-    return NULL;
-}
-
 /* One that refers to an attribute of the call is that, or its default; without either the node does not have it. */
 static void add_attribute(const Call *call, Node *node, Attribute *inside) {
     if (*inside->reference) {

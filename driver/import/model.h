@@ -85,6 +85,10 @@ typedef struct Model {
 Model *onnx_open(Arena *arena, const char *path);
 void onnx_close(Model *model);
 
+/* attributes.c */
+/* NULL: there is none of that name. */
+const Attribute *find_attribute(const NodeAttributes *attributes, const char *name);
+
 /* functions.c */
 /* Puts the nodes of functions in place of their calls. False after a message. */
 bool expand_functions(Model *model);
