@@ -2,44 +2,11 @@
 # Chains of stages with `else reflect`: what is computed at a loop is a box around it, as with `else edge`, and values
 # are those of the interpreter, also where tiles go beyond the ends and where sizes are hardly larger than the reach.
 . "${srcdir:-.}/tests/lib.sh"
+outside=reflect position=''
+. "${srcdir:-.}/tests/run/chains.sh"
 cd "$work" || exit 1
 
-# chain H W Y X: four stages; A is read up to Y rows and X columns away.
-chain() {
-    cat <<END
-def chain(float(H, W) a) -> (d) {
-    b(y, x) = (a(y, x - $4) else reflect) + 2 * (a(y, x + $4) else reflect) where y in 0:H, x in 0:W
-    c(y, x) = (b(y - $3, x) else reflect) + 3 * b(y, x) + 5 * (b(y + $3, x) else reflect) where y in 0:H, x in 0:W
-    d(y, x) = (c(y - 1, x - $4) else reflect) - (c(y + $3, x + 1) else reflect) where y in 0:H, x in 0:W
-}
-export chain(H=$1, W=$2)
-END
-}
-
-# With the loops of d cut into tiles of so many rows and columns, of which the last ones are not full.
-tiled() {
-    for family in x86 arm; do
-        cat <<END
-schedule chain on $family {
-    yo, xo, yi, xi = tile(d.y, d.x, $1, $2)
-    compute_at(c, xo)
-    compute_at(b, $3)
-    vectorize(xi)
-}
-END
-    done
-}
-
-for sizes in "3 3" "4 5" "7 16" "16 17" "17 31" "33 40"; do
-    # shellcheck disable=SC2086 # two sizes
-    for reach in "1 1" "2 1" "1 2" "2 2"; do
-        chain $sizes $reach >chain.tensor
-        for tile in "4 8 xo" "2 16 yo" "5 4 xo"; do
-            { cat chain.tensor; tiled $tile; } >tiled.tensor
-            runs "$sizes, reach $reach, tiles $tile" "$TENSORC" tiled.tensor -run
-        done
-    done
-done
+all_tiles "3 3,4 5,7 16,16 17,17 31,33 40" "1 1,2 1,1 2,2 2"
 
 # What one block of d needs of c and b.
 chain 1024 2048 1 1 >chain.tensor

@@ -2,44 +2,11 @@
 # Chains of stages with `else wrap`: what is computed at a loop is a box around it, which goes on beyond the ends, and
 # values are those of the interpreter, also where tiles go beyond the ends and where sizes are smaller than the reach.
 . "${srcdir:-.}/tests/lib.sh"
+outside=wrap position=' + y + 0.5 * x'
+. "${srcdir:-.}/tests/run/chains.sh"
 cd "$work" || exit 1
 
-# chain H W Y X: four stages; A is read up to Y rows and X columns away.
-chain() {
-    cat <<END
-def chain(float(H, W) a) -> (d) {
-    b(y, x) = (a(y, x - $4) else wrap) + 2 * (a(y, x + $4) else wrap) + y + 0.5 * x where y in 0:H, x in 0:W
-    c(y, x) = (b(y - $3, x) else wrap) + 3 * b(y, x) + 5 * (b(y + $3, x) else wrap) where y in 0:H, x in 0:W
-    d(y, x) = (c(y - 1, x - $4) else wrap) - (c(y + $3, x + 1) else wrap) where y in 0:H, x in 0:W
-}
-export chain(H=$1, W=$2)
-END
-}
-
-# With the loops of d cut into tiles of so many rows and columns, of which the last ones are not full.
-tiled() {
-    for family in x86 arm; do
-        cat <<END
-schedule chain on $family {
-    yo, xo, yi, xi = tile(d.y, d.x, $1, $2)
-    compute_at(c, xo)
-    compute_at(b, $3)
-    vectorize(xi)
-}
-END
-    done
-}
-
-for sizes in "1 1" "1 2" "3 3" "4 5" "7 16" "17 31"; do
-    # shellcheck disable=SC2086 # two sizes
-    for reach in "1 1" "1 2" "5 3"; do
-        chain $sizes $reach >chain.tensor
-        for tile in "4 8 xo" "2 16 yo" "5 4 xo"; do
-            { cat chain.tensor; tiled $tile; } >tiled.tensor
-            runs "$sizes, reach $reach, tiles $tile" "$TENSORC" tiled.tensor -run
-        done
-    done
-done
+all_tiles "1 1,1 2,3 3,4 5,7 16,17 31" "1 1,1 2,5 3"
 
 # A sum that is stored from registers reads at its own place, too.
 cat >own.tensor <<'END'
