@@ -32,7 +32,8 @@ struct Machine {
     double entry_cost;        /* until what is computed at a loop has what it waits for */
     double loop_cost;         /* of an iteration of the innermost serial loop */
     double spill_cost;        /* of a vector that has no register, in each step of a reduction */
-    double overlap_lost;      /* of the smaller of arithmetic and traffic, the part that is not hidden by the other */
+    double overlap_lost;      /* of the shorter of arithmetic and traffic, the part that the longer does not hide */
+    double near_lost;         /* the same of traffic between the first two caches, and of arithmetic beside it */
 
     /* what takes several instructions */
     double function_cost;     /* arithmetic: of a math function */
@@ -50,10 +51,12 @@ struct Machine {
     /* the caches of one core; the last one is all cores' */
     int64_t cache_bytes[3];
     double usable_part[3];     /* of each: others work with them, too */
+    double lost_at;            /* of the second one: the part from which on nothing of a loop's body stays in it */
     int line_bytes;
     int set_bytes, set_lines;  /* lines so far apart share a set of the first cache; so many of them stay */
     double bytes_per_cycle[3]; /* by level */
     double written_times[3];   /* by level: moves of what is written: read first, then written back */
+    double both_ways;          /* of the less of what memory is read and written for, the part that moves meanwhile */
     double run_start[3];       /* by level: bytes that could move while the prefetch of a run starts */
     double run_near[3];        /* by level: bytes that are all touched soon, in whatever order */
     double most_started[2];    /* times of a run's bytes that starting costs at most: what is read, what is written */
@@ -67,6 +70,8 @@ struct Machine {
     /* pages, and what was just stored */
     int page_bytes, near_pages; /* near_pages: that the first translation cache holds */
     double page_cost;           /* of a page that it does not hold */
+    int known_pages[2];         /* of so many or fewer, the translation caches hold all; of so many or more, none */
+    double walk_cost;           /* of a page that they do not hold */
     int alias_bytes;            /* distances, modulo which loads seem to read what was just stored */
     int stores_waiting;         /* stores that such a load waits for */
     double alias_cost;          /* of a load that does; 0: whole addresses are compared */

@@ -6,10 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Bytes fetched for each byte that the body of the first `depth` loops touches: whole cache lines, and all rows in a
- * line. */
-static double line_times(const StageFacts *stage, const AccessFacts *access, int depth) {
-    double times = 1, unit = access->bytes, line = stage->machine->line_bytes;
+/* Bytes fetched for each byte that the body of the first `depth` loops touches: whole lines of a cache, or pages, and
+ * all rows in a line. */
+static double line_times(const StageFacts *stage, const AccessFacts *access, int depth, double line) {
+    double times = 1, unit = access->bytes;
     for (int d = access->rank - 1; d >= 0; d--) {
         double reach = smaller(access_reach(stage, access, d, depth), access->dims[d]), room = unit * access->dims[d];
         if (d == 0 || room >= line)
@@ -24,7 +24,8 @@ static double line_times(const StageFacts *stage, const AccessFacts *access, int
 static double line_bytes(const StageFacts *stage, const AccessFacts *access, int depth) {
     if (access->in_registers)
         return 0;
-    return access_footprint(stage, access, depth) * line_times(stage, access, depth > 0 ? depth - 1 : 0);
+    double times = line_times(stage, access, depth > 0 ? depth - 1 : 0, stage->machine->line_bytes);
+    return access_footprint(stage, access, depth) * times;
 }
 
 /* The largest power of two that divides a distance, up to the period of a cache's sets. */
@@ -93,6 +94,64 @@ double page_cycles(const StageFacts *stage, int serial) {
             cycles += machine->page_cost * smaller(distance / page, 1);
     }
     return cycles;
+}
+
+/* The part of a body's lines or pages that are gone when they are needed again: nothing of a body up to `least`, all of
+ * one from `most` on. */
+static double lost_part(double body, double least, double most) {
+    return body <= least ? 0 : body >= most ? 1 : (body - least) / (most - least);
+}
+
+/* The loops that the body of the first `depth` loops is entered from; what the last one does not change mostly stays
+ * in it. */
+static double entered(const StageFacts *stage, const AccessFacts *access, int depth) {
+    double count = 1;
+    if (depth > 0 && access->strides[depth - 1] == 0)
+        depth--;
+    for (int l = 0; l < depth; l++)
+        count *= stage->extents[l];
+    return count;
+}
+
+/* Pages of the body of the first `depth` loops; a page whose rest the first `whole` loops touch counts in part. */
+static double pages_of(const StageFacts *stage, const AccessFacts *access, int depth, int whole) {
+    double page = stage->machine->page_bytes;
+    if (access->in_registers)
+        return 0;
+    double bytes = access_footprint(stage, access, depth) * shifted_times(stage, access, depth);
+    return bytes * line_times(stage, access, whole, page) / page;
+}
+
+static double pages_of_body(const StageFacts *stage, int depth) {
+    double pages = 0;
+    for (int a = 0; a < stage->access_count; a++)
+        pages += pages_of(stage, &stage->accesses[a], depth, depth);
+    return pages;
+}
+
+static double entered_pages(const StageFacts *stage, int depth) {
+    double pages = 0;
+    for (int a = 0; a < stage->access_count; a++) {
+        const AccessFacts *access = &stage->accesses[a];
+        pages += pages_of(stage, access, depth, depth - 1) * entered(stage, access, depth);
+    }
+    return pages;
+}
+
+/* Like traffic_bytes, of pages. */
+double page_walks(const StageFacts *stage, int serial) {
+    const Machine *machine = stage->machine;
+    double least = machine->known_pages[0], most = machine->known_pages[1], walks = pages_of_body(stage, 0);
+    int depth = serial + 1;
+    if (walks <= least)
+        return 0;
+    while (depth > 0 && pages_of_body(stage, depth - 1) <= least)
+        depth--;
+    for (int d = 1; d <= depth; d++) {
+        double lost = lost_part(pages_of_body(stage, d - 1), least, most);
+        walks = lost * entered_pages(stage, d) + (1 - lost) * walks;
+    }
+    return walks;
 }
 
 /* A contiguous run of elements, and how many such runs are walked side by side. */
@@ -183,10 +242,14 @@ static double sequential_bytes(const StageFacts *stage, const AccessFacts *acces
     return runs.length * access->bytes;
 }
 
-/* The part of a loop body's fetches that miss in its next run, because the body exceeds the cache. The last cache is
- * not strictly LRU: some of a body that barely exceeds it stays. */
+/* The part of a loop body's fetches that miss in its next run, because the body exceeds the cache: its usable part. The
+ * pages of a body share the sets of the second cache at random, so that some sets have too many lines before the cache
+ * is full. The last cache is not strictly LRU: some of a body that barely exceeds it stays. */
 static double missing_part(const Machine *machine, double body, double cache, int level) {
-    return level == LAST_CACHE ? smaller(larger(machine->excess_missing * (body - cache) / body, 0), 1) : 1;
+    if (level == LAST_CACHE)
+        return smaller(larger(machine->excess_missing * (body - cache) / body, 0), 1);
+    double lost_at = level == 0 ? 0 : machine->lost_at * (double)machine->cache_bytes[level];
+    return lost_part(body, cache, larger(cache, lost_at));
 }
 
 int common_loops(const StageFacts *a, const StageFacts *b) {
@@ -229,20 +292,17 @@ static bool was_touched_before(const Profile *profile, const StageFacts *stage, 
     return false;
 }
 
-/* Bytes that move into a cache which holds the body of the first `depth` loops and no more. sequences: of each access,
- * where they are known; they are the same at all depths. */
+/* Bytes that move into a cache which holds the body of the first `depth` loops and no more. What is read and what is
+ * written move in part at the same time behind the last cache. sequences: of each access, where they are known; they
+ * are the same at all depths. */
 static double moved_bytes(const Profile *profile, const StageFacts *stage, int depth, double cache, int level,
                           double *sequences) {
     const Machine *machine = stage->machine;
-    double bytes = 0;
+    double bytes[2] = {0};
     for (int a = 0; a < stage->access_count; a++) {
         const AccessFacts *access = &stage->accesses[a];
         double moved = line_bytes(stage, access, depth) * shifted_times(stage, access, depth);
-        int first = depth;
-        if (first > 0 && access->strides[first - 1] == 0)
-            first--; /* what the next loop does not change mostly stays */
-        for (int l = 0; l < first; l++)
-            moved *= stage->extents[l];
+        moved *= entered(stage, access, depth);
         moved *= access->write                                       ? machine->written_times[level]
                  : was_touched_before(profile, stage, access, cache) ? 0
                                                                      : 1;
@@ -251,21 +311,27 @@ static double moved_bytes(const Profile *profile, const StageFacts *stage, int d
         if (sequences[a] == 0)
             sequences[a] = sequential_bytes(stage, access, machine->run_near[level]);
         double started = machine->run_start[level] / sequences[a];
-        bytes += moved * (1 + smaller(started, machine->most_started[access->write]));
+        bytes[access->write] += moved * (1 + smaller(started, machine->most_started[access->write]));
     }
-    return bytes;
+    double together = level == LAST_CACHE ? machine->both_ways * smaller(bytes[0], bytes[1]) : 0;
+    return bytes[0] + bytes[1] - together;
 }
 
 /* Goes outwards from the block while the body fits. What stays of a larger body moves as often as a body further
- * outside needs it. */
+ * outside needs it; what a cache holds whole is there before. */
 double traffic_bytes(const Profile *profile, const StageFacts *stage, int serial, double cache, int level) {
+    const Machine *machine = stage->machine;
     int depth = serial + 1;
-    double bytes = 0, sequences[stage->access_count + 1];
+    double sequences[stage->access_count + 1];
     memset(sequences, 0, sizeof sequences);
-    while (depth > 0 && body_bytes(stage, depth - 1) <= cache)
+    while (depth > 0 && missing_part(machine, body_bytes(stage, depth - 1), cache, level) <= 0)
         depth--;
-    for (int d = level == LAST_CACHE || depth == 0 ? 1 : depth; d <= depth; d++) {
-        double missing = missing_part(stage->machine, body_bytes(stage, d - 1), cache, level);
+    int gone = depth; /* nothing stays of the bodies around */
+    while (gone > 0 && missing_part(machine, body_bytes(stage, gone - 1), cache, level) < 1)
+        gone--;
+    double bytes = gone == 0 ? 0 : moved_bytes(profile, stage, gone, cache, level, sequences);
+    for (int d = gone + 1; d <= depth; d++) {
+        double missing = missing_part(machine, body_bytes(stage, d - 1), cache, level);
         bytes = missing * moved_bytes(profile, stage, d, cache, level, sequences) + (1 - missing) * bytes;
     }
     return bytes;

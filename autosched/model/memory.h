@@ -17,6 +17,8 @@ double conflict_cycles(const StageFacts *stage, int serial);
 /* Cycles of a run of the block for address translation: when a loop moves by about a page or more each iteration, over
  * more pages than the first-level TLB holds. */
 double page_cycles(const StageFacts *stage, int serial);
+/* Pages whose addresses are looked up again, since the translation caches do not hold them any more. */
+double page_walks(const StageFacts *stage, int serial);
 /* The number of outer loops that both stages are in. */
 int common_loops(const StageFacts *a, const StageFacts *b);
 

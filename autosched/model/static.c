@@ -478,12 +478,28 @@ typedef struct ThreadTime {
     double busy, alone, fork;
 } ThreadTime;
 
+/* What a stage does at the same time: arithmetic, traffic by level, and looking up pages. */
+enum { PART_ARITHMETIC, PART_TRAFFIC, PART_PAGES = PART_TRAFFIC + 3, PART_COUNT };
+
+/* Seconds of the longest part, and what it does not hide of the others. */
+static double overlapped(const double *seconds, const Machine *machine) {
+    int longest = 0;
+    double lost = 0;
+    for (int i = 1; i < PART_COUNT; i++)
+        longest = seconds[i] > seconds[longest] ? i : longest;
+    for (int i = 0; i < PART_COUNT; i++) {
+        bool near = i == PART_TRAFFIC || (i == PART_ARITHMETIC && longest == PART_TRAFFIC);
+        lost += i == longest ? 0 : seconds[i] * (near ? machine->near_lost : machine->overlap_lost);
+    }
+    return seconds[longest] + lost;
+}
+
 /* Adds to the estimate what is not to be summed by loops. */
 static ThreadTime add_stage(const Profile *profile, const StageFacts *whole, const Target *target, Estimate *estimate) {
     if (whole->iterations == 0)
         return (ThreadTime){0};
     const Machine *machine = target->machine;
-    double forks, part, busiest = 0, sum = 0, seconds[4], extents[whole->loop_count + 1];
+    double forks, part, seconds[PART_COUNT], extents[whole->loop_count + 1];
     StageFacts thread = busiest_thread(whole, target, extents, &part, &forks), *stage = &thread;
     Block block = block_of(stage, target);
     double held = larger(held_part(whole, stage, false), held_part(whole, stage, true));
@@ -491,28 +507,25 @@ static ThreadTime add_stage(const Profile *profile, const StageFacts *whole, con
     cycles += foreign_lines(profile, stage, target) * machine->foreign_cost;
     cycles += entries(stage) * machine->entry_cost + shared_edges(stage, part) * machine->edge_cost +
               alias_cycles(profile, stage);
-    seconds[0] = (cycles + page_cycles(stage, block.serial) * block.runs) / machine->clock_rate;
+    seconds[PART_ARITHMETIC] = (cycles + page_cycles(stage, block.serial) * block.runs) / machine->clock_rate;
     Block all = block;
     block_shape(whole, &all);
     for (int level = 0; level < 3; level++) {
         double cache = (double)machine->cache_bytes[level] * machine->usable_part[level];
         bool shared = level == LAST_CACHE; /* shared by all threads, as is the memory behind it */
         double bytes = traffic_bytes(profile, shared ? whole : stage, shared ? all.serial : block.serial, cache, level);
-        seconds[level + 1] = bytes / machine->bytes_per_cycle[level] / machine->clock_rate;
-        seconds[level + 1] *= shared ? larger(part, machine->memory_part) : 1;
-        estimate->level[level] += seconds[level + 1];
+        seconds[PART_TRAFFIC + level] = bytes / machine->bytes_per_cycle[level] / machine->clock_rate;
+        seconds[PART_TRAFFIC + level] *= shared ? larger(part, machine->memory_part) : 1;
+        estimate->level[level] += seconds[PART_TRAFFIC + level];
     }
-    for (int i = 0; i < 4; i++) {
-        busiest = larger(busiest, seconds[i]);
-        sum += seconds[i];
-    }
+    seconds[PART_PAGES] = page_walks(stage, block.serial) * machine->walk_cost / machine->clock_rate;
     bool own = !stage->stage->parent || stage->stage->parent->scan; /* it has loops of its own */
     double overhead = 0;
     if (stage->accesses[0].temporary && stage->accesses[0].size > FAULTED_PAGES * machine->page_bytes)
         overhead += stage->accesses[0].size / machine->page_bytes * machine->fault_seconds;
-    estimate->compute += seconds[0];
+    estimate->compute += seconds[PART_ARITHMETIC];
     estimate->overhead += overhead;
-    double busy = busiest + machine->overlap_lost * (sum - busiest);
+    double busy = overlapped(seconds, machine);
     ThreadTime time = {busy + overhead, busy / larger(part, 1e-6) + overhead, own ? forks * machine->fork_seconds : 0};
     if (whole != &profile->stages[profile->heaviest])
         return time;

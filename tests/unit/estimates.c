@@ -8,13 +8,21 @@
 
 #include <math.h>
 
-static double estimate_with(Arena *arena, const char *text, int threads) {
-    Target single = *target_find("x86-64-v4");
-    single.threads = threads;
+static double estimate_on(Arena *arena, const char *text, int threads, const Machine *machine) {
+    Target target = *target_find("x86-64-v4");
+    target.threads = threads;
+    target.machine = machine;
     const Schedule *schedule;
     Program *program = scheduled_program_of_text(arena, text, &schedule);
-    Nest *nest = program ? nest_build(arena, program, schedule, NULL, &single, NULL) : NULL;
-    return nest ? static_estimate(profile_nest(arena, nest), &single).seconds : HUGE_VAL;
+    Nest *nest = program ? nest_build(arena, program, schedule, NULL, &target, NULL) : NULL;
+    return nest ? static_estimate(profile_nest(arena, nest), &target).seconds : HUGE_VAL;
+}
+
+/* On a machine whose last cache is near, and whose widest registers take a slot. */
+static double estimate_with(Arena *arena, const char *text, int threads) {
+    Machine machine = machines[MACHINE_zen4];
+    machine.widest_slots = 1;
+    return estimate_on(arena, text, threads, &machine);
 }
 
 static double estimate_of_text(Arena *arena, const char *text) {
@@ -291,6 +299,59 @@ static void test_stencils(Arena *arena) {
     ok(halves > 0.9 && halves < 1.35, "two short divisions take about as long as a wide one: %g", halves);
 }
 
+/* Seconds a row of `rows` rows of 16 floats, read 32 times, that lie so many floats apart. */
+static double rows_again(Arena *arena, int rows, int apart, const Machine *machine) {
+    static const char *const format =
+        "def f(float(%d, %d) A) -> (Y) { Y(i, j) +=! A(r_k, j) where i in 0:32, j in 0:16 }\n"
+        "schedule f on x86 { reorder(Y.i, Y.r_k, Y.j)\n vectorize(Y.j)\n"
+        "acc = cache_write(Y, at=Y.i, scope=register) }";
+    return estimate_on(arena, arena_printf(arena, format, rows, apart), 1, machine) / rows;
+}
+
+static double copied(Arena *arena, const Machine *machine) {
+    return estimate_on(arena,
+                       "def f(float(16777216) A) -> (Y) { Y(i) = A(i) }\n"
+                       "schedule f on x86 { o, v = split(Y.i, 16)\n vectorize(v) }",
+                       1, machine);
+}
+
+static void test_far_memory(Arena *arena) {
+    const Machine *server = &machines[MACHINE_x86_server];
+    double whole = rows_again(arena, 3000, 16, server), part = rows_again(arena, 9000, 16, server);
+    double none = rows_again(arena, 17000, 16, server);
+    ok(part > 1.02 * whole && none > 1.05 * part,
+       "what nearly fills the second cache stays in it in part: %g and %g times", part / whole, none / whole);
+    Machine step = *server;
+    step.lost_at = 0;
+    step.usable_part[1] = 0.8;
+    double fits = rows_again(arena, 9000, 16, &step) / rows_again(arena, 3000, 16, &step);
+    ok(fits < 1.05, "or whole, where a machine says so: %g times", fits);
+    double known = rows_again(arena, 1000, 1040, server), walked = rows_again(arena, 3000, 1040, server);
+    ok(walked > 1.5 * known, "rows on more pages than are known are looked up: %g times", walked / known);
+    double dense = rows_again(arena, 3000, 16, server) / rows_again(arena, 1000, 16, server);
+    ok(dense < 1.3, "rows that share pages are not: %g times", dense);
+    Machine apart = *server;
+    apart.both_ways = 0;
+    double together = copied(arena, server) / copied(arena, &apart);
+    ok(together < 0.85 && together > 0.7, "memory is read and written at the same time: %g of one by one", together);
+}
+
+/* Sums in registers of a panel that the first cache does not hold. */
+static double panel(Arena *arena, double near_lost) {
+    Machine machine = machines[MACHINE_x86_server];
+    machine.near_lost = near_lost;
+    return estimate_on(arena,
+                       "def f(float(8, 512) A, float(512, 256) B) -> (Y) { Y(i, j) +=! A(i, k) * B(k, j) }\n"
+                       "schedule f on x86 { jo, ji, jv = split(Y.j, 2, 16)\n reorder(jo, Y.k, Y.i, ji, jv)\n"
+                       "vectorize(jv)\n unroll(Y.i, ji)\n acc = cache_write(Y, at=jo, scope=register) }",
+                       1, &machine);
+}
+
+static void test_overlap(Arena *arena) {
+    double all = panel(arena, 0.3) / panel(arena, 0.1);
+    ok(all > 1.02, "traffic between the first two caches is hidden in part: %g times with less of it", all);
+}
+
 int main(void) {
     Arena *arena = arena_new();
     test_memory(arena);
@@ -306,6 +367,8 @@ int main(void) {
     test_threads(arena);
     test_copies(arena);
     test_stencils(arena);
+    test_far_memory(arena);
+    test_overlap(arena);
     arena_free(arena);
     return done_testing();
 }
