@@ -150,8 +150,8 @@ LLVMValueRef round_to(Code *code, LLVMValueRef value, ElementType type) {
     return from_memory(code, to_memory(code, value, type), type);
 }
 
-/* The double as a float rounded to odd, which half takes it for: the lowest of the bits that a float keeps shows whether
- * any bit below was set. What is too small to be exact so is zero as a half. */
+/* A double as a float rounded to odd, for half: the lowest of the bits that a float keeps shows whether any bit below
+ * was set. What is too small for that is zero as a half. */
 static LLVMValueRef odd_for_half(Code *code, LLVMValueRef value) {
     LLVMBuilderRef b = code->builder;
     LLVMValueRef bits = bits_of(code, value);
