@@ -1,5 +1,6 @@
 /* form.c - see form.h. Sums of forms are made at once, all else by way of a Sum. */
 #include "lang/form.h"
+#include "lang/value.h"
 
 #include <string.h>
 
@@ -50,11 +51,19 @@ static bool is_zero(const Form *form) {
     return form->count == 0 && form->constant == 0;
 }
 
+static const Form *constant_sum(Forms *forms, int64_t a, int64_t factor, int64_t b) {
+    int64_t product, sum;
+    forms->overflow |= __builtin_mul_overflow(factor, b, &product) | __builtin_add_overflow(a, product, &sum);
+    return form_int(forms, sum);
+}
+
 const Form *form_add_scaled(Forms *forms, const Form *a, int64_t factor, const Form *b) {
     if (factor == 0 || is_zero(b))
         return a;
     if (factor == 1 && is_zero(a))
         return b;
+    if (a->count == 0 && b->count == 0)
+        return constant_sum(forms, a->constant, factor, b->constant);
     Sum sum;
     Form *form = form_new(forms, 0, a->count + b->count);
     sum_init(&sum, forms->arena);
@@ -127,12 +136,13 @@ const Form *form_multiply(Forms *forms, const Form *a, const Form *b) {
         return form_add_scaled(forms, form_int(forms, 0), a->constant, b);
     if (b->count == 0)
         return form_add_scaled(forms, form_int(forms, 0), b->constant, a);
-    Expr *product =
-        expr_binary(forms->arena, OP_MUL, affine_expr(forms->arena, a), affine_expr(forms->arena, b));
+    Expr *product = expr_binary(forms->arena, OP_MUL, affine_expr(forms->arena, a), affine_expr(forms->arena, b));
     return form_atom(forms, product);
 }
 
 const Form *form_divide(Forms *forms, const Form *a, const Form *b) {
+    if (a->count == 0 && b->count == 0 && b->constant > 0)
+        return form_int(forms, floor_div(a->constant, b->constant));
     return b->count == 0 && b->constant == 1 ? a : combine(forms, sum_add_quotient, a, b);
 }
 

@@ -29,7 +29,9 @@ static const PrimLetter letters[] = {
 
 int prim_letter_count(PrimOp op, bool *repeated) {
     const char *row = prim_info[op].positional;
-    int count = (int)strcspn(row, ". ");
+    int count = 0;
+    while (row[count] && row[count] != '.' && row[count] != ' ')
+        count++;
     *repeated = row[count] == '.';
     return count;
 }

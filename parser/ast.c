@@ -262,21 +262,29 @@ const char *ast_target_name(Parser *parser, Loc loc) {
 
 /* --- entry points --- */
 
-static void parse(Parser *parser, Sources *sources, uint32_t file, int first_token) {
+static Loc whole_source(Sources *sources, uint32_t file) {
+    return (Loc){file, 0, (uint32_t)source_get(sources, file)->length};
+}
+
+static void parse(Parser *parser, Sources *sources, Loc part, int first_token) {
     parser->scratch = arena_new();
     parser->errors_before = diag_error_count(parser->diagnostics);
-    parser->source = source_get(sources, file);
-    parser->tokens = scan_source(parser->arena, parser->scratch, parser->source, file);
+    parser->source = source_get(sources, part.file);
+    parser->tokens = scan_source(parser->arena, parser->scratch, parser->source, part);
     parser->first_token = first_token;
     grammar_parse(parser);
     arena_free(parser->scratch);
 }
 
+void parse_items(AstFile *tree, Arena *arena, Sources *sources, Loc part, Diagnostics *diagnostics) {
+    Parser parser = {.arena = arena, .diagnostics = diagnostics, .file = tree, .resumed_at = -1};
+    parse(&parser, sources, part, START_FILE);
+}
+
 AstFile *parse_file(Arena *arena, Sources *sources, uint32_t file, Diagnostics *diagnostics) {
     AstFile *tree = ARENA_NEW(arena, AstFile);
-    Parser parser = {.arena = arena, .diagnostics = diagnostics, .file = tree, .resumed_at = -1};
     tree->file = file;
-    parse(&parser, sources, file, START_FILE);
+    parse_items(tree, arena, sources, whole_source(sources, file), diagnostics);
     return tree;
 }
 
@@ -285,8 +293,8 @@ Schedule *parse_schedule(Arena *arena, Sources *sources, uint32_t file, Diagnost
     Schedule *schedule = ARENA_NEW(arena, Schedule);
     Parser parser = {
         .arena = arena, .diagnostics = diagnostics, .schedule = schedule, .in_schedule = true, .resumed_at = -1};
-    schedule->loc = (Loc){file, 0, (uint32_t)source_get(sources, file)->length};
-    parse(&parser, sources, file, START_SCHEDULE);
+    schedule->loc = whole_source(sources, file);
+    parse(&parser, sources, schedule->loc, START_SCHEDULE);
     return diag_error_count(diagnostics) == errors_before ? schedule : NULL;
 }
 

@@ -140,6 +140,7 @@ typedef struct AstDef {
     AstExpr *implements_error;
     bool damaged; /* it had a syntax error, so the rest may not be what was meant */
     Loc loc;
+    struct LibraryDef *unparsed; /* of parse_library: there are only the names so far, and the place; else NULL */
 } AstDef;
 
 typedef struct AstExport {
@@ -187,6 +188,9 @@ typedef struct AstFile {
 
 /* Parses one source. Always returns a tree of what could be read; errors are in diagnostics. Reentrant. */
 AstFile *parse_file(Arena *arena, Sources *sources, uint32_t file, Diagnostics *diagnostics);
+/* The same of a file of the compiler's library: each def is parsed when ast_complete asks for it. */
+AstFile *parse_library(Arena *arena, Sources *sources, uint32_t file, Diagnostics *diagnostics);
+void ast_complete(AstDef *def);
 /* Parses the statements of a schedule block without the block: the form in records. NULL after errors. */
 Schedule *parse_schedule(Arena *arena, Sources *sources, uint32_t file, Diagnostics *diagnostics);
 /* The same of a text that no user wrote: nothing is said of errors. */

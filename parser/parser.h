@@ -32,8 +32,8 @@ typedef struct Tokens {
     LIST(Mistake) mistakes;
 } Tokens;
 
-/* Scans a whole source. Names go into arena, the array itself into scratch. */
-Tokens *scan_source(Arena *arena, Arena *scratch, const Source *source, uint32_t file);
+/* Scans a source, or a part of it. Names go into arena, the array itself into scratch. */
+Tokens *scan_source(Arena *arena, Arena *scratch, const Source *source, Loc part);
 
 typedef struct Parser {
     Arena *arena;
@@ -118,6 +118,9 @@ void ast_add_where(Parser *parser, AstWheres *wheres, AstWhere where);
 void ast_semicolon(Parser *parser, Loc loc);
 /* The text of a target's name, such as "x86-64-v4", which is several tokens. */
 const char *ast_target_name(Parser *parser, Loc loc);
+
+/* Parses the items of a part of a source into the tree. */
+void parse_items(AstFile *tree, Arena *arena, Sources *sources, Loc part, Diagnostics *diagnostics);
 
 /* --- prims.c: schedule statements --- */
 

@@ -37,9 +37,11 @@ static void hint_other_rank(CallFrame *frame, const AstParameter *formal, int ra
     size_t length = strlen(called->name.text), at = (size_t)(formal - called->arguments.items);
     for (int f = 0; f < checker->files.count; f++)
         for (int d = 0; d < checker->files.items[f]->definitions.count; d++) {
-            const AstDef *def = checker->files.items[f]->definitions.items[d]->ast;
-            if (strncmp(def->name.text, called->name.text, length) == 0 && def->name.text[length] == '_' &&
-                def->arguments.count == called->arguments.count && def->arguments.items[at].dims.count == rank) {
+            AstDef *def = checker->files.items[f]->definitions.items[d]->ast;
+            if (strncmp(def->name.text, called->name.text, length) != 0 || def->name.text[length] != '_')
+                continue;
+            ast_complete(def);
+            if (def->arguments.count == called->arguments.count && def->arguments.items[at].dims.count == rank) {
                 HINT(frame, "'%s' takes %d dimension%s", def->name.text, rank, rank == 1 ? "" : "s");
                 return;
             }

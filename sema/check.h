@@ -20,7 +20,7 @@ typedef struct SourceFile SourceFile;
 typedef enum CheckState { CHECK_NEW, CHECK_RUNNING, CHECK_GOOD, CHECK_BAD } CheckState;
 
 typedef struct Definition {
-    const AstDef *ast;
+    AstDef *ast; /* with its name alone until definition_in finds it, where it is of the library */
     SourceFile *file;
     CheckState state;
     bool waits;       /* a loop of it is over sizes that have no values in its own check */
@@ -52,13 +52,13 @@ typedef struct Checker {
     SemaOptions *options;
     Diagnostics *diagnostics;
     Module *module;
-    int complete;               /* how many files, from the first on, have their imports loaded */
-    int depth;                  /* how deep the current call is nested in others */
-    bool implementations;       /* some def implements another */
-    LIST(SourceFile *) files;   /* main first, then in the order of reading */
-    LIST(const Instr *) instrs; /* of all files */
-    LIST(const Rule *) rules;   /* of all files */
-    LIST(const Array *) arrays; /* constants from files; one for each type that a file is read as */
+    int complete;                       /* how many files, from the first on, have their imports loaded */
+    int depth;                          /* how deep the current call is nested in others */
+    LIST(SourceFile *) files;           /* main first, then in the order of reading */
+    LIST(Definition *) implementations; /* the defs that implement others, of all files */
+    LIST(const Instr *) instrs;         /* of all files */
+    LIST(const Rule *) rules;           /* of all files */
+    LIST(const Array *) arrays;         /* constants from files; one for each type that a file is read as */
 } Checker;
 
 /* --- one program --- */
@@ -507,6 +507,8 @@ void add_joined(Arena *arena, Unit *unit);
 /* Adds the unit's program with the channels of temporaries as their last dimension, if there are such (channels.c). */
 void add_channels_last(Arena *arena, Unit *unit);
 
+/* Whether some def says that it implements one of this name. */
+bool may_be_implemented(const Checker *checker, const Definition *definition);
 /* Whether some def that may be used implements this one. */
 bool is_implemented(Checker *checker, const Definition *definition);
 

@@ -32,15 +32,33 @@ static bool error_of(const AstDef *def, double *error) {
     return e == NULL || ((e->kind == AST_REAL || e->kind == AST_INTEGER) && *error < 1);
 }
 
+static bool names_implemented(const Definition *other, const Definition *definition) {
+    return strcmp(other->ast->implements.text, definition->ast->name.text) == 0;
+}
+
+bool may_be_implemented(const Checker *checker, const Definition *definition) {
+    for (int d = 0; d < checker->implementations.count; d++)
+        if (names_implemented(checker->implementations.items[d], definition))
+            return true;
+    return false;
+}
+
+/* Whether the other, which is parsed then, implements the def. */
+static bool implements(Checker *checker, const Definition *other, const Definition *definition) {
+    if (!names_implemented(other, definition))
+        return false;
+    ast_complete(other->ast);
+    return implemented(checker, other) == definition;
+}
+
 bool is_implemented(Checker *checker, const Definition *definition) {
-    for (int f = 0; f < checker->files.count; f++)
-        for (int d = 0; d < checker->files.items[f]->definitions.count; d++) {
-            const Definition *other = checker->files.items[f]->definitions.items[d];
-            double error;
-            if (other->ast->implements.text && error_of(other->ast, &error) &&
-                error <= checker->options->allowed_error && implemented(checker, other) == definition)
-                return true;
-        }
+    for (int d = 0; d < checker->implementations.count; d++) {
+        const Definition *other = checker->implementations.items[d];
+        double error;
+        if (implements(checker, other, definition) && error_of(other->ast, &error) &&
+            error <= checker->options->allowed_error)
+            return true;
+    }
     return false;
 }
 
@@ -360,14 +378,11 @@ void note_places(CallFrame *frame, const char *name) {
     if (!frame->builder->algorithms || frame->builder->algorithms->chosen || checker->options->strict ||
         !wheres_hold(frame, &frame->definition->ast->wheres))
         return;
-    for (int f = 0; f < checker->files.count; f++)
-        for (int d = 0; d < checker->files.items[f]->definitions.count; d++) {
-            Definition *definition = checker->files.items[f]->definitions.items[d];
-            const AstName *of = &definition->ast->implements;
-            if (of->text && strcmp(of->text, frame->definition->ast->name.text) == 0 &&
-                implemented(frame->builder->checker, definition) == frame->definition)
-                note_place(frame, name, definition);
-        }
+    for (int d = 0; d < checker->implementations.count; d++) {
+        Definition *definition = checker->implementations.items[d];
+        if (implements(frame->builder->checker, definition, frame->definition))
+            note_place(frame, name, definition);
+    }
 }
 
 static Replacement *chosen_at(const Algorithms *algorithms, const char *name) {

@@ -33,7 +33,8 @@ static SourceFile *file_of_source(const Checker *checker, int number) {
 }
 
 static SourceFile *parse_source(Checker *checker, uint32_t file, const char *path, bool embedded) {
-    return load_file(checker, parse_file(checker->arena, checker->sources, file, checker->diagnostics), path, embedded);
+    AstFile *(*parse)(Arena *, Sources *, uint32_t, Diagnostics *) = embedded ? parse_library : parse_file;
+    return load_file(checker, parse(checker->arena, checker->sources, file, checker->diagnostics), path, embedded);
 }
 
 /* FOLDER/NAME.tensor, or FOLDER/NAME. *error: why an existing file could not be read. */
@@ -113,7 +114,7 @@ SourceFile *library_file(Checker *checker, const char *name) {
 
 /* --- defs --- */
 
-static void add_definition(Checker *checker, SourceFile *file, const AstDef *ast) {
+static void add_definition(Checker *checker, SourceFile *file, AstDef *ast) {
     const Definition *first = definition_in(file, ast->name.text);
     if (first != NULL) {
         report_duplicate(checker, &ast->name, &first->ast->name);
@@ -123,7 +124,8 @@ static void add_definition(Checker *checker, SourceFile *file, const AstDef *ast
     definition->ast = ast;
     definition->file = file;
     definition->state = ast->damaged ? CHECK_BAD : CHECK_NEW;
-    checker->implementations |= ast->implements.text != NULL;
+    if (ast->implements.text)
+        list_push(checker->arena, &checker->implementations, definition);
     list_push(checker->arena, &file->definitions, definition);
 }
 
@@ -452,7 +454,7 @@ static void make_unit_of_def(Checker *checker, Definition *definition) {
         return;
     Algorithms algorithms = {0};
     Unit unit = {.program = definition->program, .loc = definition->ast->name.loc};
-    bool replaced = unit.program && checker->implementations && !definition->ast->implements.text;
+    bool replaced = unit.program && checker->implementations.count && !definition->ast->implements.text;
     if (replaced || definition->waits)
         unit.program = build_program(checker, definition, NULL, true, NULL, &algorithms);
     if (!unit.program && definition->waits)

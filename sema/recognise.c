@@ -459,6 +459,9 @@ static void recognise_statement(Written *w, int number) {
     for (int f = 0; stage && f < w->checker->files.count; f++)
         for (int d = 0; d < w->checker->files.items[f]->definitions.count; d++) {
             Definition *def = w->checker->files.items[f]->definitions.items[d];
+            if (!may_be_implemented(w->checker, def))
+                continue;
+            ast_complete(def->ast);
             const AstStatement *only = only_statement(def->ast);
             if (only && is_alike(statement, only) && is_implemented(w->checker, def) &&
                 (make_call(w, number, stage, def, false) || make_call(w, number, stage, def, true)))

@@ -84,8 +84,10 @@ Symbol *frame_add(CallFrame *frame, SymbolKind kind, const char *name, Loc loc) 
 
 Definition *definition_in(const SourceFile *file, const char *name) {
     for (int i = 0; i < file->definitions.count; i++)
-        if (strcmp(file->definitions.items[i]->ast->name.text, name) == 0)
+        if (strcmp(file->definitions.items[i]->ast->name.text, name) == 0) {
+            ast_complete(file->definitions.items[i]->ast);
             return file->definitions.items[i];
+        }
     return NULL;
 }
 
@@ -210,7 +212,7 @@ static const AstFile *library_tree(const CallFrame *frame, const char *file) {
     uint32_t number = checker->options->find_embedded
                           ? checker->options->find_embedded(checker->options->context, checker->sources, file)
                           : 0;
-    return number ? parse_file(checker->arena, checker->sources, number, checker->diagnostics) : NULL;
+    return number ? parse_library(checker->arena, checker->sources, number, checker->diagnostics) : NULL;
 }
 
 static bool library_has_combiner(const CallFrame *frame, const char *name) {

@@ -122,10 +122,19 @@ static Expr *renamed(Arena *arena, Expr *e, const Vars *from, const Vars *to) {
     return expr_substitute(arena, e, list, from->count);
 }
 
+/* Whether they may be equal with other variables. */
+static bool is_alike(const Expr *a, const Expr *b) {
+    if (a->kind != b->kind || a->type != b->type || a->count != b->count)
+        return false;
+    bool alike = a->kind == EXPR_OP ? a->op == b->op : a->kind != EXPR_READ || a->tensor == b->tensor;
+    for (int i = 0; i < a->count && alike; i++)
+        alike = is_alike(a->args[i], b->args[i]);
+    return alike;
+}
+
 /* Whether the values are equal if the axes are. */
 static bool is_same(Arena *arena, Expr *a, const Vars *a_vars, Expr *b, const Vars *b_vars) {
-    bool same = a->kind == b->kind && a->type == b->type && a_vars->count == b_vars->count &&
-                (a->kind != EXPR_OP || a->op == b->op);
+    bool same = a_vars->count == b_vars->count && is_alike(a, b);
     for (int i = 0; i < a_vars->count && same; i++)
         same = expr_equal(a_vars->items[i]->extent, b_vars->items[i]->extent);
     return same && expr_equal(renamed(arena, a, a_vars, b_vars), b);
@@ -175,7 +184,9 @@ static bool is_of_all_indices(const Stage *stage, const Expr *e, const Vars *var
 }
 
 static bool is_again_in_stage(const Making *making, const Stage *stage, Expr *e, const Vars *vars) {
-    for (int o = 0; o < making->occurrences.count && is_of_all_indices(stage, e, vars); o++) {
+    if (!is_of_all_indices(stage, e, vars))
+        return false;
+    for (int o = 0; o < making->occurrences.count; o++) {
         const Occurrence *other = &making->occurrences.items[o];
         if (other->stage != stage && is_same(making->arena, e, vars, other->value, &other->vars))
             return true;

@@ -12,8 +12,7 @@ enum { MANY_ROWS = 32, BLOCK_ROWS = 8, ASSUMED_EXTENT = 1024 };
 
 /* Whether only members read the stage, all in the same scan (if any) and the same step. */
 static bool only_used_in(Grouping *grouping, const StageUses *facts, const bool *members) {
-    if (facts->inlined || facts->grouped || facts->output || facts->reads_initial || facts->consumers.count == 0 ||
-        stage_is_required(grouping->space->program, facts->stage))
+    if (facts->inlined || facts->grouped || facts->output || facts->reads_initial || facts->consumers.count == 0)
         return false;
     for (int c = 0; c < facts->consumers.count; c++) {
         const StageUses *consumer = &grouping->facts[facts->consumers.items[c]];
@@ -21,7 +20,7 @@ static bool only_used_in(Grouping *grouping, const StageUses *facts, const bool 
             reads_earlier_steps(grouping, consumer, facts))
             return false;
     }
-    return true;
+    return !stage_is_required(grouping->space->program, facts->stage); /* which takes the longest to ask */
 }
 
 /* Whether all reads of `written` by `stage`, and by what is inlined into it, pass the test, as do those by which it is
@@ -132,9 +131,10 @@ int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
     depth = minimum(depth, stage_first_scatter(root));
     for (int s = grouping->count - 1; s >= 0; s--) {
         StageUses *facts = &grouping->facts[s];
+        if (!only_used_in(grouping, facts, members))
+            continue;
         bool tiled = stage_has_reuse(facts->stage) && !stage_is_row_reduction(grouping->space, facts->stage);
-        tiled |= chooses_cases(grouping->space, facts->stage);
-        if (!only_used_in(grouping, facts, members) || tiled)
+        if (tiled || chooses_cases(grouping->space, facts->stage))
             continue;
         int axes = facts->stage->axis_count - stage_is_column_reduction(grouping->space, facts->stage);
         axes = minimum(axes, stage_first_scatter(facts->stage));

@@ -102,17 +102,17 @@ static Expr *index_inside(Inside *inside, Expr *e) {
     return made;
 }
 
-/* False: no read is beyond the ends. */
-static bool find_inside(Inside *inside) {
-    bool outside = false;
-    EACH_STAGE_READ(read, inside->stage) {
-        if (!read_may_be_outside(read, inside->axis, false))
-            continue;
-        outside = true;
-        for (int d = 0; d < read->count; d++)
+static bool reads_outside(const Stage *stage, const Var *axis) {
+    EACH_STAGE_READ(read, stage)
+        if (read_may_be_outside(read, axis, false))
+            return true;
+    return false;
+}
+
+static void find_inside(Inside *inside) {
+    EACH_STAGE_READ(read, inside->stage)
+        for (int d = 0; d < read->count && read_may_be_outside(read, inside->axis, false); d++)
             index_inside(inside, read->args[d]);
-    }
-    return outside;
 }
 
 int64_t end_tiles(const TileEnd *end, int64_t middle, int64_t vectors) {
@@ -152,13 +152,13 @@ static bool is_largely_inside(const Inside *inside, int64_t extent) {
 void tile_cut_ends(TileWriter *writer) {
     const Tile *tile = writer->tile;
     const TileAxis *axis = writer->vector < 0 ? NULL : &tile->axes[writer->vector];
-    if (!axis || axis->extent < 0 || !axis->tiled)
+    if (!axis || axis->extent < 0 || !axis->tiled || !reads_outside(tile->value, axis->axis))
         return;
     Inside inside = {arena_new(), .stage = tile->value, .axis = axis->axis, .known = true};
-    bool outside = find_inside(&inside);
-    if (outside && is_largely_inside(&inside, axis->extent))
+    find_inside(&inside);
+    if (is_largely_inside(&inside, axis->extent))
         cut_reach(writer, &inside);
-    else if (outside && tile->reduction_count == 0) {
+    else if (tile->reduction_count == 0) {
         PrimArg args[3] = {arg_name(axis->middle), arg_int(1), arg_int(-1)};
         sketch_add(writer->space, writer->sketch, PRIM_PARTITION, 0, NULL, 3, args);
     }

@@ -150,13 +150,23 @@ LLVMValueRef round_to(Code *code, LLVMValueRef value, ElementType type) {
     return from_memory(code, to_memory(code, value, type), type);
 }
 
-/* Boldo and Melquiond, "Emulation of FMA and correctly rounded sums": rounding to odd first makes the second rounding
- * correct. An even float that is not exact gets its odd neighbour, in the direction of the double. */
-LLVMValueRef round_double_to(Code *code, LLVMValueRef value, ElementType type) {
+/* A double as a float rounded to odd, for half: the lowest of the bits that a float keeps shows whether any bit below
+ * was set. What is too small for that is zero as a half. */
+static LLVMValueRef odd_for_half(Code *code, LLVMValueRef value) {
+    LLVMBuilderRef b = code->builder;
+    LLVMValueRef bits = bits_of(code, value);
+    LLVMTypeRef type = LLVMTypeOf(bits);
+    LLVMValueRef below = constant_int(type, (1 << 29) - 1);
+    LLVMValueRef carried = LLVMBuildAdd(b, LLVMBuildAnd(b, bits, below, ""), below, "");
+    bits = LLVMBuildAnd(b, LLVMBuildOr(b, bits, carried, ""), constant_int(type, -(1 << 29)), "");
+    return LLVMBuildFPTrunc(b, real_of(code, bits, code->f64), type_like(code->f32, value), "");
+}
+
+/* The same for bfloat16, which is as small as float: an even float that is not exact gets its odd neighbour, in the
+ * direction of the double. */
+static LLVMValueRef odd_for_bfloat16(Code *code, LLVMValueRef value) {
     LLVMBuilderRef b = code->builder;
     LLVMValueRef real = LLVMBuildFPTrunc(b, value, type_like(code->f32, value), "");
-    if (type != TYPE_HALF && type != TYPE_BFLOAT16)
-        return real;
     LLVMValueRef bits = bits_of(code, real);
     LLVMTypeRef integer = LLVMTypeOf(bits);
     LLVMValueRef back = LLVMBuildFPExt(b, real, LLVMTypeOf(value), "");
@@ -168,7 +178,15 @@ LLVMValueRef round_double_to(Code *code, LLVMValueRef value, ElementType type) {
     LLVMValueRef step = select_of(code, outward, constant_int(integer, 1), constant_int(integer, -1));
     LLVMValueRef odd = LLVMBuildAdd(b, bits, step, "");
     bits = select_of(code, LLVMBuildAnd(b, inexact, even, ""), odd, bits);
-    return round_to(code, real_of(code, bits, code->f32), type);
+    return real_of(code, bits, code->f32);
+}
+
+/* Boldo and Melquiond, "Emulation of FMA and correctly rounded sums": rounding to odd first makes the second rounding
+ * correct. */
+LLVMValueRef round_double_to(Code *code, LLVMValueRef value, ElementType type) {
+    if (type == TYPE_HALF || type == TYPE_BFLOAT16)
+        return round_to(code, type == TYPE_HALF ? odd_for_half(code, value) : odd_for_bfloat16(code, value), type);
+    return LLVMBuildFPTrunc(code->builder, value, type_like(code->f32, value), "");
 }
 
 /* --- casts --- */

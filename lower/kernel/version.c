@@ -91,7 +91,8 @@ static void add_condition(Version *v, Expr *expr, bool guard) {
         return;
     if (v->uniform_only && !c.uniform)
         return;
-    c.test = c.ready ? extreme_case(v->arena, expr, v->vars.items, v->vars.count, true) : NULL;
+    bool asked = c.ready && (!known || known->ready);
+    c.test = asked ? extreme_case(v->arena, expr, v->vars.items, v->vars.count, true) : NULL;
     int64_t holds;
     c.ready = c.test && (!expr_is_int(c.test, &holds) || holds); /* a test that never holds gives no copy */
     if (!known) {
