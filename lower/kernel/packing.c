@@ -144,30 +144,15 @@ static Requirement shape_requirement(Arena *arena, const Tensor *argument, int d
                          .loc = argument->loc};
 }
 
-/* Requires a part to lie in the argument, which may have fewer layers than the program reads. */
-static Requirement part_requirement(Arena *arena, const Tensor *argument, const ArgumentPart *part) {
-    Expr *end = expr_binary(arena, OP_ADD, part->offset, tensor_memory(arena, part->tensor));
-    Expr *condition = expr_binary(arena, OP_LE, end, tensor_memory(arena, argument));
-    return (Requirement){.condition = condition,
-                         .text = expr_text(arena, condition),
-                         .status = STATUS_BAD_SIZE,
-                         .after = -1,
-                         .loc = argument->loc};
-}
-
-static void add_requirements(Arena *arena, const Program *program, const Argument *argument, Program *made) {
-    const Tensor *tensor = argument->tensor;
+static void add_requirements(Arena *arena, const Program *program, const Tensor *argument, Program *made) {
     made->requirement_count = 0;
-    made->requirements =
-        ARENA_ARRAY(arena, Requirement, program->requirement_count + tensor->rank + argument->part_count);
+    made->requirements = ARENA_ARRAY(arena, Requirement, program->requirement_count + argument->rank);
     for (int i = 0; i < program->requirement_count; i++)
-        if (is_checked(program, tensor, &program->requirements[i]))
+        if (is_checked(program, argument, &program->requirements[i]))
             made->requirements[made->requirement_count++] = program->requirements[i];
-    for (int d = 0; d < tensor->rank; d++)
-        if (tensor->dims[d]->kind == EXPR_OP)
-            made->requirements[made->requirement_count++] = shape_requirement(arena, tensor, d);
-    for (int i = 0; i < argument->part_count; i++)
-        made->requirements[made->requirement_count++] = part_requirement(arena, tensor, &argument->parts[i]);
+    for (int d = 0; d < argument->rank; d++)
+        if (argument->dims[d]->kind == EXPR_OP)
+            made->requirements[made->requirement_count++] = shape_requirement(arena, argument, d);
 }
 
 /* The tensor with another name and role, as a part of an argument of the function that packs. */
@@ -221,7 +206,7 @@ static const Program *copying_program(Arena *arena, const Nest *nest, const Argu
     made->stages = copying.stages.items;
     made->known = NULL;
     made->scan_count = made->instr_count = 0;
-    add_requirements(arena, program, argument, made);
+    add_requirements(arena, program, argument->tensor, made);
     return made;
 }
 

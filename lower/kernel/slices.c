@@ -194,6 +194,38 @@ static void read_slices(Slicing *slicing) {
     program->stages = stages;
 }
 
+/* --- what sizes must allow ---------------------------------------------------------------------------------------- */
+
+static int64_t most_of(const Slicing *slicing, int d) {
+    int64_t most = 0;
+    for (int i = 0; i < slicing->reads.count; i++) {
+        int64_t index = slicing->reads.items[i]->args[d]->integer;
+        most = index > most ? index : most;
+    }
+    return most;
+}
+
+/* Requires the slices to be there. In a call other requirements may ensure that, on sizes that the argument lacks: then
+ * what packs knows only these. */
+static void require_slices(const Slicing *slicing) {
+    Arena *arena = slicing->arena;
+    Program *program = slicing->program;
+    Requirement *requirements = ARENA_ARRAY(arena, Requirement, program->requirement_count + slicing->leading);
+    if (program->requirement_count)
+        memcpy(requirements, program->requirements, sizeof *requirements * (size_t)program->requirement_count);
+    program->requirements = requirements;
+    for (int d = 0; d < slicing->leading; d++) {
+        Expr *extent = slicing->argument->dims[d];
+        Expr *condition = expr_binary(arena, OP_LT, expr_int(arena, most_of(slicing, d)), extent);
+        if (!expr_is_int(extent, NULL))
+            requirements[program->requirement_count++] = (Requirement){.condition = condition,
+                                                                       .text = expr_text(arena, condition),
+                                                                       .status = STATUS_BAD_SIZE,
+                                                                       .after = -1,
+                                                                       .loc = slicing->argument->loc};
+    }
+}
+
 void slice_argument(Arena *arena, Program *program, int number, const Schedule *user) {
     Argument *argument = &program->arguments[number];
     Slicing slicing = {.arena = arena, .program = program, .argument = argument->tensor};
@@ -206,6 +238,7 @@ void slice_argument(Arena *arena, Program *program, int number, const Schedule *
     make_parts(&slicing);
     read_slices(&slicing);
     add_tensors(&slicing);
+    require_slices(&slicing);
     argument->parts = slicing.parts.items;
     argument->part_count = slicing.parts.count;
 }
