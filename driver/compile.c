@@ -257,11 +257,13 @@ static const char *packings_text(Arena *arena, const Kernel *kernel, bool rearra
     return text.text;
 }
 
+/* "f_packed: rearranged by packing: w; packed as they are: b", for -v and explanations. */
 static void tell_packed(const Compilation *c, const Kernel *kernel) {
     const char *rearranged = packings_text(c->arena, kernel, true), *same = packings_text(c->arena, kernel, false);
-    const char *line = arena_printf(c->arena, "%s: %s%s%s%s%s\n", kernel->packed->program->symbol,
-                                    rearranged ? "rearranged by packing: " : "", rearranged ? rearranged : "",
-                                    rearranged && same ? "; " : "", same ? "packed as they are: " : "", same ? same : "");
+    const char *line =
+        arena_printf(c->arena, "%s: %s%s%s%s%s\n", kernel->packed->program->symbol,
+                     rearranged ? "rearranged by packing: " : "", rearranged ? rearranged : "",
+                     rearranged && same ? "; " : "", same ? "packed as they are: " : "", same ? same : "");
     if (c->options->explain)
         show(stdout, "%s", line);
     if (c->options->verbose)

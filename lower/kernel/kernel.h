@@ -82,7 +82,7 @@ typedef struct Variant {
 
 /* A const argument of the function NAME_packed. */
 typedef struct Packing {
-    const char *argument;
+    const char *argument;        /* its name */
     const char *size_symbol;     /* int64_t NAME_packed_ARG_size(sizes of ARG...): */
     Expr *bytes;                 /* this, over these sizes */
     int part_count;              /* 1 for an argument without parts */

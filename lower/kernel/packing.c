@@ -170,7 +170,8 @@ static void copy_parts(Copying *copying, const Argument *argument, const Argumen
     for (int i = 0; i < argument->part_count; i++) {
         const char *name = argument->parts[i].tensor->name;
         Tensor *from = add_part(copying, &copying->from, &argument->parts[i], name, ROLE_INPUT);
-        Tensor *to = add_part(copying, &copying->to, &packed->parts[i], arena_printf(arena, "to.%s", name), ROLE_OUTPUT);
+        Tensor *to =
+            add_part(copying, &copying->to, &packed->parts[i], arena_printf(arena, "to.%s", name), ROLE_OUTPUT);
         add_copies(copying, argument->parts[i].tensor, from, to);
     }
 }
@@ -182,8 +183,8 @@ static void copy_whole(Copying *copying, const Tensor *argument) {
 }
 
 /* Parts that are packed as they are were left out: then the whole argument is. */
-static const Program *copying_program(Arena *arena, const Nest *nest, const Argument *argument,
-                                      const Argument *packed, bool by_parts) {
+static const Program *copying_program(Arena *arena, const Nest *nest, const Argument *argument, const Argument *packed,
+                                      bool by_parts) {
     const Program *program = nest->program;
     Copying copying = {.arena = arena, .nest = nest};
     copying.from.tensor = tensor_like(arena, argument->tensor, "from", ROLE_INPUT);

@@ -17,9 +17,9 @@ typedef struct Slicing {
     Arena *arena;
     Program *program;
     const Tensor *argument;
-    int leading;                /* how many first indices are numbers in all reads */
-    LIST(const Expr *) reads;   /* of each slice, the first one */
-    LIST(ArgumentPart) parts;   /* of each slice */
+    int leading;              /* how many first indices are numbers in all reads */
+    LIST(const Expr *) reads; /* of each slice, the first one */
+    LIST(ArgumentPart) parts; /* of each slice */
 } Slicing;
 
 /* --- which slices there are --------------------------------------------------------------------------------------- */
@@ -165,8 +165,8 @@ static Expr *read_slice(Arena *arena, Expr *e, void *context) {
     const Slicing *slicing = context;
     if (e->kind != EXPR_READ || e->tensor != slicing->argument)
         return e;
-    Expr *read = expr_read(arena, slicing->parts.items[slice_of(slicing, e)].tensor, e->args + slicing->leading,
-                           e->otherwise);
+    Expr *read =
+        expr_read(arena, slicing->parts.items[slice_of(slicing, e)].tensor, e->args + slicing->leading, e->otherwise);
     read->loc = e->loc;
     return read;
 }
