@@ -228,8 +228,8 @@ static Expr *aligned_end(Arena *arena, Expr *end) {
     return expr_binary(arena, OP_MUL, expr_binary(arena, OP_DIV, end, step), step);
 }
 
-/* Replaces the argument's parts by packed ones, one behind the other, of so many bytes. Returns how many are rearranged;
- * 0: they lie as before. */
+/* Replaces the argument's parts by packed ones, one behind the other, of so many bytes. Returns how many are
+ * rearranged; 0: they lie as before. */
 static int pack_parts(Arena *arena, const Nest *nest, Argument *argument, Expr **bytes) {
     ArgumentPart *parts = ARENA_ARRAY(arena, ArgumentPart, argument->part_count);
     Expr *end = expr_int(arena, 0);

@@ -41,7 +41,8 @@ def net(float(N, D) x, const float(2, D, D) w) -> (y) {
 export net(N=32, D=512)
 EOF
 capture "$TENSORC" -O2 --target=x86-64-v3 --explain-schedule -c known.tensor -o known.o
-like "$(cat out)" '^[a-z0-9_]*w_part_1_p: 64 x 512 x 8, ahead of all calls' "a layer's weights are made ahead of all calls"
+like "$(cat out)" '^[a-z0-9_]*w_part_1_p: 64 x 512 x 8, ahead of all calls' \
+    "a layer's weights are made ahead of all calls"
 like "$(cat out)" '^net_packed: rearranged by packing: w in 2 of 2 parts$' "as the explanation says in short"
 
 # --- a schedule of the source finds the whole argument
