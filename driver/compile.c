@@ -243,12 +243,39 @@ static bool make_variants(Compilation *c, const Function *function, Kernel *kern
     return true;
 }
 
+/* "w, s in 3 of 4 parts", of the arguments that the schedule rearranges, or of the others; NULL: there is none. */
+static const char *packings_text(Arena *arena, const Kernel *kernel, bool rearranged) {
+    Text text = {.arena = arena};
+    for (int i = 0; i < kernel->packing_count; i++) {
+        const Packing *packing = &kernel->packings[i];
+        if ((packing->rearranged > 0) != rearranged)
+            continue;
+        text_add(&text, "%s%s", text.text ? ", " : "", packing->argument);
+        if (packing->rearranged > 0 && packing->part_count > 1)
+            text_add(&text, " in %d of %d parts", packing->rearranged, packing->part_count);
+    }
+    return text.text;
+}
+
+/* "f_packed: rearranged by packing: w; packed as they are: b", for -v and explanations. */
+static void tell_packed(const Compilation *c, const Kernel *kernel) {
+    const char *rearranged = packings_text(c->arena, kernel, true), *same = packings_text(c->arena, kernel, false);
+    const char *line =
+        arena_printf(c->arena, "%s: %s%s%s%s%s\n", kernel->packed->program->symbol,
+                     rearranged ? "rearranged by packing: " : "", rearranged ? rearranged : "",
+                     rearranged && same ? "; " : "", same ? "packed as they are: " : "", same ? same : "");
+    if (c->options->explain)
+        show(stdout, "%s", line);
+    if (c->options->verbose)
+        show(stderr, "tensorc: %s", line);
+}
+
 /* Makes the functions for packed const arguments. They have algorithms and a schedule of their own, since packing costs
  * their calls nothing. */
 static void pack_arguments(Compilation *c, const Function *function, Kernel *kernel) {
     const Options *o = c->options;
     const Target *target = function->target;
-    const Unit *packed = o->mode == MODE_RUN ? NULL : packing_unit(c, function->unit);
+    const Unit *packed = o->mode == MODE_RUN ? NULL : packing_unit(c, function->unit, target);
     if (!packed)
         return;
     double since = monotonic_seconds();
@@ -263,6 +290,7 @@ static void pack_arguments(Compilation *c, const Function *function, Kernel *ker
     Scheduled scheduled = {packed, schedule, nest, schedule && schedule == user ? "the source" : "the default"};
     if (o->explain)
         print_reports(c, &scheduled, symbol, kernel->packed);
+    tell_packed(c, kernel);
     report_time(c, "pack", &since);
 }
 

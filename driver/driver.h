@@ -109,7 +109,7 @@ Function *function_of(Compilation *compilation, const Unit *source, const Target
 PlanFunction asked_of(Compilation *compilation, const Unit *unit, const Target *target);
 /* For the functions with packed arguments: a unit whose programs have these arguments as constants. Its schedule is the
  * user's block, or else the default when packing costs nothing. NULL: no argument is packed. */
-const Unit *packing_unit(Compilation *compilation, const Unit *unit);
+const Unit *packing_unit(Compilation *compilation, const Unit *unit, const Target *target);
 
 /* tune.c: -O tune */
 /* Becomes non-zero when the user asks to end the search. */

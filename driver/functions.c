@@ -98,21 +98,23 @@ PlanFunction asked_of(Compilation *c, const Unit *unit, const Target *target) {
 }
 
 /* The unit with another program made of each of its own. NULL: none can be made of its main one. */
-static const Unit *unit_made(Compilation *c, const Unit *unit, Program *make(Arena *, const Program *)) {
+static const Unit *unit_made(Compilation *c, const Unit *unit, const Schedule *user,
+                             Program *make(Arena *, const Program *, const Schedule *)) {
     Unit *made = ARENA_NEW(c->arena, Unit);
     *made = *unit;
-    made->program = make(c->arena, unit->program);
+    made->program = make(c->arena, unit->program, user);
     made->alternatives = ARENA_ARRAY(c->arena, Program *, unit->alternative_count + 1);
     for (int i = 0; made->program && i < unit->alternative_count; i++)
-        made->alternatives[i] = make(c->arena, unit->alternatives[i]);
+        made->alternatives[i] = make(c->arena, unit->alternatives[i], user);
     return made->program ? made : NULL;
 }
 
-const Unit *packing_unit(Compilation *c, const Unit *unit) {
-    return unit_made(c, unit, packing_program);
+const Unit *packing_unit(Compilation *c, const Unit *unit, const Target *target) {
+    return unit_made(c, unit, user_schedule(unit, target), packing_program);
 }
 
-static Program *bind_nothing(Arena *arena, const Program *program) {
+static Program *bind_nothing(Arena *arena, const Program *program, const Schedule *user) {
+    (void)user;
     const char *why = "";
     return program_bind(arena, program, NULL, 0, &why);
 }
@@ -122,7 +124,7 @@ static Program *bind_nothing(Arena *arena, const Program *program) {
 static const Unit *unit_like_packing(Compilation *c, const Unit *unit, const Target *target) {
     if (user_schedule(unit, target) || !program_is_packed(unit->program))
         return unit;
-    const Unit *bound = unit_made(c, unit, bind_nothing);
+    const Unit *bound = unit_made(c, unit, NULL, bind_nothing);
     return bound ? bound : unit;
 }
 

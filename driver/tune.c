@@ -311,10 +311,11 @@ static TunedFile *file_of(Compilation *c, const Functions *searched) {
     file->unfit = ARENA_ARRAY(c->arena, const char *, count);
     for (int f = 0; f < count; f++) {
         const Unit *unit = searched->items[f]->unit;
+        const Target *target = searched->items[f]->target;
         file->asked[f] = searched->items[f]->asked;
         file->inputs[f] = search_inputs(c, unit->program, &file->asked[f].inputs, &file->unfit[f]);
         file->asked[f].chosen_again =
-            c->options->mode != MODE_RUN && !unit->is_version && packing_unit(c, unit) != NULL;
+            c->options->mode != MODE_RUN && !unit->is_version && packing_unit(c, unit, target) != NULL;
     }
     return file;
 }

@@ -46,6 +46,10 @@ Expr *tensor_size(Arena *arena, const Tensor *tensor) {
     return elements;
 }
 
+Expr *tensor_memory(Arena *arena, const Tensor *tensor) {
+    return expr_binary(arena, OP_MUL, tensor_size(arena, tensor), expr_int(arena, element_info[tensor->type].bytes));
+}
+
 /* --- constant sizes ----------------------------------------------------------------------------------------------- */
 
 static bool constant_extent(const Tensor *tensor, const OrderPart *part, int64_t *extent) {

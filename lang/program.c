@@ -495,6 +495,18 @@ bool argument_is_packed(const Argument *argument) {
     return argument->tensor && argument->tensor->role == ROLE_INPUT && argument->tensor->constant;
 }
 
+bool program_is_given(const Program *program, const Tensor *tensor) {
+    for (int i = 0; i < program->argument_count; i++) {
+        const Argument *argument = &program->arguments[i];
+        if (argument->tensor == tensor)
+            return true;
+        for (int p = 0; p < argument->part_count; p++)
+            if (argument->parts[p].tensor == tensor)
+                return true;
+    }
+    return false;
+}
+
 bool program_is_packed(const Program *program) {
     for (int i = 0; i < program->argument_count; i++)
         if (argument_is_packed(&program->arguments[i]))

@@ -63,6 +63,7 @@ int64_t tensor_elements(const Tensor *tensor); /* that its memory holds; -1 when
 
 /* --- of tensors that have a ElementOrder --- */
 Expr *tensor_size(Arena *arena, const Tensor *tensor); /* elements that its memory holds, also in row-major order */
+Expr *tensor_memory(Arena *arena, const Tensor *tensor); /* bytes of that */
 Expr *order_extent(Arena *arena, const Tensor *tensor, int part);
 Expr *order_offset(Arena *arena, const Tensor *tensor, Expr *const *index); /* in elements */
 /* Of a component, -1 when not constant; padding: what its alignment added. */
@@ -149,6 +150,8 @@ bool target_gathers(const Target *target, int bytes);     /* an instruction gath
 ElementType argument_element_type(const Argument *argument);
 /* A const input: a caller may pack it once, ahead of all calls. */
 bool argument_is_packed(const Argument *argument);
+/* Whether it is the tensor of an argument, or a part of one. */
+bool program_is_given(const Program *program, const Tensor *tensor);
 bool program_is_packed(const Program *program); /* any of its arguments */
 
 #endif

@@ -267,9 +267,17 @@ typedef enum Status {
 } Status;
 
 /* One argument of the generated function, in its order. */
+/* What a program reads or writes of an argument as a tensor of its own, such as the weights of one layer. */
+typedef struct ArgumentPart {
+    const Tensor *tensor;
+    Expr *offset; /* where it begins in the argument's memory, in bytes: over sizes */
+} ArgumentPart;
+
 typedef struct Argument {
     const Tensor *tensor; /* or NULL */
     const Var *scalar;    /* or NULL */
+    int part_count;       /* 0: the tensor is accessed itself. Else only its parts are: made for packing (kernel.h) */
+    ArgumentPart *parts;
 } Argument;
 
 typedef struct Program {

@@ -187,10 +187,21 @@ static void bind_tensors(Binder *b) {
         if (b->tensors[i]->buffer)
             b->tensors[i]->buffer = new_of(b, b->tensors[i]->buffer);
     b->to->tensors = tensors;
+}
+
+static void bind_arguments(Binder *b) {
+    const Program *from = b->from;
     b->to->arguments = ARENA_ARRAY(b->arena, Argument, from->argument_count);
-    for (int i = 0; i < from->argument_count; i++)
-        b->to->arguments[i] =
-            from->arguments[i].tensor ? (Argument){.tensor = new_of(b, from->arguments[i].tensor)} : from->arguments[i];
+    for (int i = 0; i < from->argument_count; i++) {
+        Argument *bound = &b->to->arguments[i];
+        *bound = from->arguments[i];
+        bound->tensor = bound->tensor ? new_of(b, bound->tensor) : NULL;
+        bound->parts = ARENA_ARRAY(b->arena, ArgumentPart, bound->part_count);
+        for (int p = 0; p < bound->part_count; p++) {
+            const ArgumentPart *part = &from->arguments[i].parts[p];
+            bound->parts[p] = (ArgumentPart){new_of(b, part->tensor), bind_extent(b, part->offset)};
+        }
+    }
 }
 
 static Program *bind_program(Binder *b, const struct Binding *bindings, int count, const char **why) {
@@ -203,6 +214,7 @@ static Program *bind_program(Binder *b, const struct Binding *bindings, int coun
     take_sizes(b, bindings, count);
     note_bindings(b);
     bind_tensors(b);
+    bind_arguments(b);
     bound->requirements = ARENA_ARRAY(arena, Requirement, program->requirement_count);
     bound->requirement_count = 0;
     for (int i = 0; i < program->requirement_count && !b->why; i++)

@@ -269,6 +269,11 @@ static void bind_argument(Code *code, const Argument *argument, unsigned paramet
     if (argument->tensor->role != ROLE_OUTPUT)
         add_attribute(code, code->frame->function, parameter + 1, "readonly");
     bind_buffer(code, argument->tensor, value);
+    for (int i = 0; i < argument->part_count; i++) {
+        LLVMValueRef offset = emit_value(code, argument->parts[i].offset);
+        bind_buffer(code, argument->parts[i].tensor,
+                    LLVMBuildInBoundsGEP2(code->builder, code->i8, value, &offset, 1, argument->parts[i].tensor->name));
+    }
 }
 
 void bind_sizes(Code *code, const Program *program) {

@@ -25,9 +25,7 @@ static LLVMValueRef emit_size_or_refused(Code *code, const Packing *packing) {
     if (kernel->program->size_count > 0)
         emit_early_checks(code, kernel->body);
     forget_values(code);
-    Expr *bytes = expr_int(code->arena, element_info[packing->packed->type].bytes);
-    Expr *size = expr_binary(code->arena, OP_MUL, tensor_size(code->arena, packing->packed), bytes);
-    LLVMBuildRet(code->builder, emit_value(code, size));
+    LLVMBuildRet(code->builder, emit_value(code, packing->bytes));
     frame_close(code);
     return function;
 }

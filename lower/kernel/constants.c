@@ -449,10 +449,8 @@ static void note_tensor(Found *found, const Tensor *tensor) {
     for (int i = 0; i < found->tensors.count; i++)
         if (found->tensors.items[i] == tensor)
             return;
-    for (int i = 0; i < found->program->argument_count; i++)
-        if (found->program->arguments[i].tensor == tensor)
-            return; /* packed by the caller */
-    list_push(found->arena, &found->tensors, tensor);
+    if (!program_is_given(found->program, tensor)) /* packed by the caller */
+        list_push(found->arena, &found->tensors, tensor);
 }
 
 int kernel_constants(Arena *arena, const Kernel *kernel, const Tensor ***list) {

@@ -82,8 +82,11 @@ typedef struct Variant {
 
 /* A const argument of the function NAME_packed. */
 typedef struct Packing {
-    const char *size_symbol;     /* int64_t NAME_packed_ARG_size(sizes of ARG...): the bytes of */
-    const Tensor *packed;        /* this tensor */
+    const char *argument;        /* its name */
+    const char *size_symbol;     /* int64_t NAME_packed_ARG_size(sizes of ARG...): */
+    Expr *bytes;                 /* this, over these sizes */
+    int part_count;              /* 1 for an argument without parts */
+    int rearranged;              /* so many of them by stages of the schedule; 0: the argument as it was */
     const struct Kernel *kernel; /* NAME_pack_ARG(sizes of ARG..., from, to) */
 } Packing;
 
@@ -147,8 +150,9 @@ Expr *loop_work(Arena *arena, const Target *target, const Stmt *loop);
 /* Instructions that pay for a thread to take part in a loop. A loop with less than twice that is not shared out. */
 int64_t thread_work(const Target *target);
 /* The program with its const arguments as constants of unknown contents: the schedule of NAME_packed is chosen for it.
- * NULL when it has none. */
-Program *packing_program(Arena *arena, const Program *program);
+ * NULL when it has none. Of an argument that is read at numbers alone, as the weights of all layers are, each slice is
+ * such a constant. user: the source's schedule, whose statements name whole arguments; or NULL. */
+Program *packing_program(Arena *arena, const Program *program, const Schedule *user);
 /* Gives the kernel the functions for packed arguments, from a nest of its packing_program. */
 void add_packing(Kernel *kernel, const Nest *nest, const ExpandOptions *options);
 /* The size arguments of the functions that pack the argument: the sizes of its shape, in the program's order. */

@@ -5,11 +5,15 @@
  * reads nothing else (a copy, a transform of filters) is then computed once, before all calls. So is a stage made from
  * that in the same way: the last one is what the packed argument holds. An argument without such a stage is packed as
  * it is. A packing function takes the sizes of the argument's shape alone, which are the same under each schedule.
+ *
+ * An argument with parts (slices.c), such as the weights of all layers, is packed part by part, each in its own way.
  */
 #include "lower/kernel/passes.h"
 #include "sema/sema.h"
 
 #include <string.h>
+
+enum { PART_ALIGNMENT = 64 }; /* in bytes, of the parts of a packed argument */
 
 static bool is_size_of(const Tensor *tensor, const Var *size) {
     for (int d = 0; d < tensor->rank; d++)
@@ -41,12 +45,14 @@ bool is_packed_together(const Program *program) {
     return program_is_packed(program);
 }
 
-Program *packing_program(Arena *arena, const Program *program) {
+Program *packing_program(Arena *arena, const Program *program, const Schedule *user) {
     const char *why = "";
     Program *later = program_is_packed(program) ? program_bind(arena, program, NULL, 0, &why) : NULL;
     for (int i = 0; later && i < later->argument_count; i++)
-        if (argument_is_packed(&later->arguments[i]))
+        if (argument_is_packed(&later->arguments[i])) {
             ((Tensor *)later->arguments[i].tensor)->role = ROLE_CONSTANT; /* program_bind made a copy */
+            slice_argument(arena, later, i, user);
+        }
     return later;
 }
 
@@ -84,9 +90,12 @@ static const Tensor *next_packed(const Nest *nest, const Tensor *tensor) {
     return NULL;
 }
 
-/* NAME_pack_ARG(sizes of ARG..., from, to) under construction: the stages from the argument to the packed tensor. */
+/* NAME_pack_ARG(sizes of ARG..., from, to) under construction: the stages from the argument to the packed tensor, or
+ * from each of its parts to the packed one. */
 typedef struct Copying {
     Arena *arena;
+    const Nest *nest;
+    Argument from, to;
     LIST(const Tensor *) tensors;
     LIST(const Stage *) stages;
 } Copying;
@@ -99,8 +108,9 @@ static void add_copy(Copying *copying, Stage *stage, const Tensor *read, const T
     list_push(copying->arena, &copying->stages, stage);
 }
 
-static void add_copies(Copying *copying, const Nest *nest, const Tensor *argument, Tensor *from, Tensor *to) {
+static void add_copies(Copying *copying, const Tensor *argument, const Tensor *from, Tensor *to) {
     Arena *arena = copying->arena;
+    const Nest *nest = copying->nest;
     const Tensor *read = argument, *as = from;
     for (const Tensor *made, *next = next_packed(nest, argument); (made = next); read = made) {
         next = next_packed(nest, made);
@@ -145,46 +155,113 @@ static void add_requirements(Arena *arena, const Program *program, const Tensor 
             made->requirements[made->requirement_count++] = shape_requirement(arena, argument, d);
 }
 
-static const Program *copying_program(Arena *arena, const Nest *nest, const Tensor *argument, const Tensor *packed) {
+/* The tensor with another name and role, as a part of an argument of the function that packs. */
+static Tensor *add_part(Copying *copying, Argument *argument, const ArgumentPart *like, const char *name, Role role) {
+    Tensor *tensor = tensor_like(copying->arena, like->tensor, name, role);
+    list_push(copying->arena, &copying->tensors, tensor);
+    argument->parts[argument->part_count++] = (ArgumentPart){tensor, like->offset};
+    return tensor;
+}
+
+static void copy_parts(Copying *copying, const Argument *argument, const Argument *packed) {
+    Arena *arena = copying->arena;
+    copying->from.parts = ARENA_ARRAY(arena, ArgumentPart, argument->part_count);
+    copying->to.parts = ARENA_ARRAY(arena, ArgumentPart, argument->part_count);
+    for (int i = 0; i < argument->part_count; i++) {
+        const char *name = argument->parts[i].tensor->name;
+        Tensor *from = add_part(copying, &copying->from, &argument->parts[i], name, ROLE_INPUT);
+        Tensor *to =
+            add_part(copying, &copying->to, &packed->parts[i], arena_printf(arena, "to.%s", name), ROLE_OUTPUT);
+        add_copies(copying, argument->parts[i].tensor, from, to);
+    }
+}
+
+static void copy_whole(Copying *copying, const Tensor *argument) {
+    list_push(copying->arena, &copying->tensors, copying->from.tensor);
+    list_push(copying->arena, &copying->tensors, copying->to.tensor);
+    add_copies(copying, argument, copying->from.tensor, (Tensor *)copying->to.tensor);
+}
+
+/* Parts that are packed as they are were left out: then the whole argument is. */
+static const Program *copying_program(Arena *arena, const Nest *nest, const Argument *argument, const Argument *packed,
+                                      bool by_parts) {
     const Program *program = nest->program;
-    Tensor *from = tensor_like(arena, argument, "from", ROLE_INPUT);
-    Tensor *to = tensor_like(arena, packed, "to", ROLE_OUTPUT);
-    Copying copying = {.arena = arena};
-    list_push(arena, &copying.tensors, from);
-    list_push(arena, &copying.tensors, to);
-    add_copies(&copying, nest, argument, from, to);
+    Copying copying = {.arena = arena, .nest = nest};
+    copying.from.tensor = tensor_like(arena, argument->tensor, "from", ROLE_INPUT);
+    copying.to.tensor = tensor_like(arena, packed->tensor, "to", ROLE_OUTPUT);
+    if (by_parts)
+        copy_parts(&copying, argument, packed);
+    else
+        copy_whole(&copying, argument->tensor);
     Program *made = ARENA_NEW(arena, Program);
     *made = *program;
-    made->symbol = arena_printf(arena, "%s_pack_%s", program->symbol, argument->name);
-    made->sizes = packing_sizes(arena, program, argument, &made->size_count);
+    made->symbol = arena_printf(arena, "%s_pack_%s", program->symbol, argument->tensor->name);
+    made->sizes = packing_sizes(arena, program, argument->tensor, &made->size_count);
     made->argument_count = 2;
     made->tensor_count = copying.tensors.count;
     made->tensors = copying.tensors.items;
     made->arguments = ARENA_ARRAY(arena, Argument, 2);
-    made->arguments[0].tensor = from;
-    made->arguments[1].tensor = to;
+    made->arguments[0] = copying.from;
+    made->arguments[1] = copying.to;
     made->stage_count = copying.stages.count;
     made->stages = copying.stages.items;
     made->known = NULL;
     made->scan_count = made->instr_count = 0;
-    add_requirements(arena, program, argument, made);
+    add_requirements(arena, program, argument->tensor, made);
     return made;
 }
 
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 
-/* The last tensor made from an argument before all calls, or the argument itself. */
-static const Tensor *packed_tensor(const Nest *nest, const Tensor *argument) {
-    const Tensor *packed = argument;
+/* The last tensor made from one that is given before all calls, or that itself. */
+static const Tensor *packed_tensor(const Nest *nest, const Tensor *given) {
+    const Tensor *packed = given;
     for (const Tensor *next; (next = next_packed(nest, packed));)
         packed = next;
     return packed;
 }
 
-static Kernel *copying_kernel(Arena *arena, const Nest *nest, const Tensor *argument, const Tensor *packed,
-                              const ExpandOptions *options) {
-    const Program *program = copying_program(arena, nest, argument, packed);
-    return expand(arena, nest_build(arena, program, NULL, NULL, nest->target, NULL), options);
+/* Rounds up to where a part may begin. */
+static Expr *aligned_end(Arena *arena, Expr *end) {
+    Expr *step = expr_int(arena, PART_ALIGNMENT);
+    end = expr_binary(arena, OP_ADD, end, expr_int(arena, PART_ALIGNMENT - 1));
+    return expr_binary(arena, OP_MUL, expr_binary(arena, OP_DIV, end, step), step);
+}
+
+/* Replaces the argument's parts by packed ones, one behind the other, of so many bytes. Returns how many are
+ * rearranged; 0: they lie as before. */
+static int pack_parts(Arena *arena, const Nest *nest, Argument *argument, Expr **bytes) {
+    ArgumentPart *parts = ARENA_ARRAY(arena, ArgumentPart, argument->part_count);
+    Expr *end = expr_int(arena, 0);
+    int rearranged = 0;
+    for (int i = 0; i < argument->part_count; i++) {
+        const Tensor *packed = packed_tensor(nest, argument->parts[i].tensor);
+        parts[i] = (ArgumentPart){packed, aligned_end(arena, end)};
+        end = expr_binary(arena, OP_ADD, parts[i].offset, tensor_memory(arena, packed));
+        rearranged += packed != argument->parts[i].tensor;
+    }
+    if (rearranged) {
+        argument->parts = parts;
+        *bytes = end;
+    }
+    return rearranged;
+}
+
+/* Makes the argument that of the packed function. */
+static Packing pack_argument(Arena *arena, const Nest *nest, Argument *argument, const ExpandOptions *options) {
+    Argument plain = *argument;
+    argument->tensor = packed_tensor(nest, plain.tensor);
+    Expr *bytes = tensor_memory(arena, argument->tensor);
+    int parts = pack_parts(arena, nest, argument, &bytes);
+    const Program *program = copying_program(arena, nest, &plain, argument, parts > 0);
+    return (Packing){
+        .argument = plain.tensor->name,
+        .size_symbol = arena_printf(arena, "%s_packed_%s_size", nest->program->symbol, plain.tensor->name),
+        .bytes = bytes,
+        .part_count = plain.part_count ? plain.part_count : 1,
+        .rearranged = parts + (argument->tensor != plain.tensor),
+        .kernel = expand(arena, nest_build(arena, program, NULL, NULL, nest->target, NULL), options),
+    };
 }
 
 void add_packing(Kernel *kernel, const Nest *nest, const ExpandOptions *options) {
@@ -195,17 +272,10 @@ void add_packing(Kernel *kernel, const Nest *nest, const ExpandOptions *options)
     program->arguments = ARENA_ARRAY(arena, Argument, program->argument_count);
     kernel->packings = ARENA_ARRAY(arena, Packing, program->argument_count);
     for (int i = 0; i < program->argument_count; i++) {
-        program->arguments[i] = nest->program->arguments[i];
-        const Tensor *argument = program->arguments[i].tensor;
-        if (!argument || argument->role != ROLE_CONSTANT)
-            continue;
-        const Tensor *packed = packed_tensor(nest, argument);
-        program->arguments[i].tensor = packed;
-        kernel->packings[kernel->packing_count++] = (Packing){
-            .size_symbol = arena_printf(arena, "%s_packed_%s_size", nest->program->symbol, argument->name),
-            .packed = packed,
-            .kernel = copying_kernel(arena, nest, argument, packed, options),
-        };
+        Argument *argument = &program->arguments[i];
+        *argument = nest->program->arguments[i];
+        if (argument->tensor && argument->tensor->role == ROLE_CONSTANT)
+            kernel->packings[kernel->packing_count++] = pack_argument(arena, nest, argument, options);
     }
     Nest *over = ARENA_NEW(arena, Nest);
     *over = *nest;

@@ -72,6 +72,8 @@ typedef struct Renaming {
     const Tensor *from, *to;
 } Renaming;
 Expr *rename_read(Arena *arena, Expr *e, void *context);
+/* Makes the slices that the program reads of a const argument parts of it, if that is of use. */
+void slice_argument(Arena *arena, Program *program, int number, const Schedule *user);
 StmtList stmts_of(Stmt *const *stmts, int count);
 
 /* --- conditions: conjunctions of comparisons --- */

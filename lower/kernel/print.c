@@ -368,9 +368,13 @@ static void add_program_names(Printer *p, const Program *program) {
     for (int i = 0; i < program->argument_count; i++)
         if (program->arguments[i].scalar)
             name_add(p, program->arguments[i].scalar, program->arguments[i].scalar->name);
-    for (int i = 0; i < program->argument_count; i++)
-        if (program->arguments[i].tensor)
-            name_add(p, program->arguments[i].tensor, program->arguments[i].tensor->name);
+    for (int i = 0; i < program->argument_count; i++) {
+        const Argument *argument = &program->arguments[i];
+        if (argument->tensor)
+            name_add(p, argument->tensor, argument->tensor->name);
+        for (int k = 0; k < argument->part_count; k++)
+            name_add(p, argument->parts[k].tensor, argument->parts[k].tensor->name);
+    }
     for (int i = 0; i < program->tensor_count; i++)
         name_add(p, program->tensors[i], program->tensors[i]->name);
 }

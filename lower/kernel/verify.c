@@ -59,11 +59,7 @@ static bool buffer_allocated(const Verify *v, const Tensor *tensor) {
 }
 
 static bool tensor_in_scope(const Verify *v, const Tensor *tensor) {
-    const Program *program = v->kernel->program;
-    for (int i = 0; i < program->argument_count; i++)
-        if (program->arguments[i].tensor == tensor)
-            return true;
-    return tensor->role == ROLE_CONSTANT || buffer_allocated(v, tensor);
+    return tensor->role == ROLE_CONSTANT || program_is_given(v->kernel->program, tensor) || buffer_allocated(v, tensor);
 }
 
 /* --- expressions -------------------------------------------------------------------------------------------------- */

@@ -513,19 +513,25 @@ static bool holds_initial(const Program *program, const Tensor *output) {
     return false;
 }
 
+static void add_tensor(Run *r, const Tensor *tensor, char *data) {
+    Buffer buffer = buffer_new(r, tensor);
+    buffer.data = data;
+    buffer.output = tensor->role == ROLE_OUTPUT;
+    bool padded = tensor->order; /* what an alignment leaves free stays as it was */
+    if (buffer.output && !padded && !holds_initial(r->kernel->program, tensor))
+        buffer.defined = ARENA_ARRAY(r->arena, bool, buffer.elements + 1);
+    list_push(r->arena, &r->buffers, buffer);
+}
+
 static void add_argument(Run *r, const Argument *argument, void *data) {
     if (argument->scalar) {
         list_push(r->arena, &r->vars, ((SizeValue){argument->scalar, 0}));
         list_push(r->arena, &r->scalars, ((Cell){.value = value_load(argument->scalar->type, data)}));
-        return;
+    } else if (argument->part_count == 0) {
+        add_tensor(r, argument->tensor, data);
     }
-    Buffer buffer = buffer_new(r, argument->tensor);
-    buffer.data = data;
-    buffer.output = argument->tensor->role == ROLE_OUTPUT;
-    bool padded = argument->tensor->order; /* what an alignment leaves free stays as it was */
-    if (buffer.output && !padded && !holds_initial(r->kernel->program, argument->tensor))
-        buffer.defined = ARENA_ARRAY(r->arena, bool, buffer.elements + 1);
-    list_push(r->arena, &r->buffers, buffer);
+    for (int p = 0; p < argument->part_count; p++)
+        add_tensor(r, argument->parts[p].tensor, (char *)data + eval_index(r, argument->parts[p].offset));
 }
 
 static void add_constant(Run *r, const Tensor *tensor) {

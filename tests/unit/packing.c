@@ -17,6 +17,52 @@ static const char *const texts[] = {
     "    u(n, k) = w(n, k) * 3 + 1\n    y(n) +=! u(n, r_k) * s(r_k) + w(n, 0) where exists s(r_k)\n}",
     "def f(int32(V, D) table, const int32(L) ids) -> (O) { O(l, d) = (table(ids(l), d) else 7) }",
 };
+/* Of weights that are read at numbers, and in how many parts they are packed; 0: whole. */
+#define PRODUCT "def product(int32(M, K) x, int32(K, N) w) -> (y) { y(i, j) +=! x(i, r_k) * w(r_k, j) }"
+static const struct {
+    const char *what, *text;
+    int parts;
+} sliced[] = {
+    {"the layers of a loop, from the last one on",
+     "def f(int32(M, K) x, const int32(3, K, K) w) -> (y) {\n"
+     "    y(i, k) = x(i, k)\n    for l in 0:3 { y = product(y, w(2 - l)) }\n}\n" PRODUCT,
+     3},
+    {"some of run-time many layers",
+     "def f(int32(M, K) x, const int32(L, K, K) w) -> (y) {\n"
+     "    y(i, k) = x(i, k)\n    for l in 1:3 { y = product(y, w(l)) }\n}\n" PRODUCT,
+     2},
+    {"layers that two loops read",
+     "def f(int32(M, K) x, const int32(2, K, K) w) -> (y) {\n"
+     "    y(i, k) = x(i, k)\n    for l in 0:2 { y = product(y, w(l)) }\n"
+     "    for l in 1:2 { y = product(y, w(1 - l)) }\n}\n" PRODUCT,
+     2},
+    {"one layer's several tensors",
+     "def f(int32(M, K) x, const int32(2, 3, K, N) w) -> (y) {\n"
+     "    y(i, j) = 0 where i in 0:M, j in 0:N\n"
+     "    for l in 0:2 { a = product(x, w(l, 2*l))  y(i, j) = y(i, j) + a(i, j) }\n}\n" PRODUCT,
+     2},
+    {"a transform of each layer's",
+     "def f(int32(M, K) x, const int32(2, K, K) w) -> (y) {\n"
+     "    y(i, k) = x(i, k)\n    for l in 0:2 {\n        t(k, j) = w(l, K - 1 - k, j) * 3 + 1\n"
+     "        y = product(y, t)\n    }\n}\n" PRODUCT,
+     2},
+    {"layers that are read beyond their ends",
+     "def f(int32(M, K) x, const int32(2, K, K) w) -> (y) {\n"
+     "    y(i, k) = x(i, k)\n    for l in 0:2 { z(i, j) +=! y(i, r_k) * (w(l, r_k + 1, j - 1) else 2) "
+     "where r_k in 0:K, j in 0:K  y(i, j) = z(i, j) }\n}",
+     2},
+    {"layers, and all of them together",
+     "def f(int32(M, K) x, const int32(2, K, N) w) -> (y) {\n"
+     "    s(j) +=! w(r_l, r_k, j)\n    a = product(x, w(1))\n    y(i, j) = a(i, j) + s(j)\n}\n" PRODUCT,
+     0},
+    {"a stage made of two layers",
+     "def f(int32(M, K) x, const int32(2, K, N) w) -> (y) {\n"
+     "    s(k, j) = w(0, k, j) - w(1, k, j)\n    y = product(x, s)\n}\n" PRODUCT,
+     0},
+    {"a layer that may not be there",
+     "def f(int32(M, K) x, const int32(L, K) w) -> (y) { y(i, k) = x(i, k) * (w(2, k) else 3) }", 0},
+    {"vectors", "def f(int32(M, K) x, const int32(2, K) w) -> (y) { y(i, k) = x(i, k) * w(1, k) + w(0, k) }", 0},
+};
 static const int64_t sizes_of[][3] = {{3, 5, 17}, {4, 9, 4}, {1, 1, 1}, {7, 2, 8}, {2, 0, 3}, {0, 3, 5}};
 
 typedef struct Law {
@@ -37,14 +83,14 @@ static int64_t *sizes_for(const Law *law, const Program *program) {
     return sizes;
 }
 
-static int64_t bytes_of(const Law *law, const Program *program, Expr *elements, ElementType type) {
+static int64_t value_of(const Law *law, const Program *program, Expr *e) {
     SizeValue *values = ARENA_ARRAY(law->arena, SizeValue, program->size_count + 1);
     const int64_t *sizes = sizes_for(law, program);
-    int64_t count = 0;
+    int64_t value = 0;
     for (int i = 0; i < program->size_count; i++)
         values[i] = (SizeValue){program->sizes[i], sizes[i]};
-    expr_evaluate(elements, values, program->size_count, &count);
-    return count * element_info[type].bytes;
+    expr_evaluate(e, values, program->size_count, &value);
+    return value;
 }
 
 static void fill_arguments(Law *law, Random *random) {
@@ -52,7 +98,7 @@ static void fill_arguments(Law *law, Random *random) {
     law->arguments = ARENA_ARRAY(law->arena, void *, program->argument_count + 1);
     for (int i = 0; i < program->argument_count; i++) {
         const Tensor *tensor = program->arguments[i].tensor;
-        int64_t bytes = bytes_of(law, program, tensor_size(law->arena, tensor), tensor->type);
+        int64_t bytes = value_of(law, program, tensor_memory(law->arena, tensor));
         char *data = law->arguments[i] = arena_alloc(law->arena, (size_t)bytes + 8);
         for (int64_t e = 0; e < bytes / element_info[tensor->type].bytes; e++)
             value_store((Value){.type = tensor->type, .integer = random_below(random, 9) - 4},
@@ -62,7 +108,7 @@ static void fill_arguments(Law *law, Random *random) {
 
 static const char *pack(const Law *law, const Packing *packing, void *from, void **to) {
     const Program *program = packing->kernel->program;
-    int64_t bytes = bytes_of(law, program, tensor_size(law->arena, packing->packed), packing->packed->type);
+    int64_t bytes = value_of(law, program, packing->bytes);
     *to = arena_alloc(law->arena, (size_t)bytes + 8);
     void *arguments[] = {from, *to};
     const char *why = NULL;
@@ -79,7 +125,7 @@ static const char *check(const Law *law, const Kernel *kernel, int *packed) {
         arguments[i] = law->arguments[i];
         if (law->program->arguments[i].tensor->role != ROLE_INPUT || !law->program->arguments[i].tensor->constant)
             continue;
-        *packed += kernel->packings[next].packed->maker != NULL;
+        *packed += kernel->packings[next].rearranged > 0;
         if ((why = pack(law, &kernel->packings[next++], law->arguments[i], &arguments[i])))
             return arena_printf(law->arena, "packing: %s", why);
     }
@@ -141,12 +187,17 @@ static void pack_argument(const Law *law, Random *random, Schedule *schedule, co
 }
 
 static const char *one_schedule(const Law *law, Random *random, int *packed) {
-    Program *later = packing_program(law->arena, law->program);
+    Program *later = packing_program(law->arena, law->program, NULL);
     const Target *target = target_find("x86-64-v3");
     Schedule *schedule = random_schedule(law->arena, later, target, random, 1 + (int)random_below(random, 8));
-    for (int i = 0; i < later->argument_count; i++)
-        if (later->arguments[i].tensor->role == ROLE_CONSTANT && random_below(random, 2))
-            pack_argument(law, random, schedule, later, later->arguments[i].tensor, target);
+    for (int i = 0; i < later->argument_count; i++) {
+        const Argument *argument = &later->arguments[i];
+        for (int p = 0; p < argument->part_count; p++)
+            if (random_below(random, 4))
+                pack_argument(law, random, schedule, later, argument->parts[p].tensor, target);
+        if (argument->tensor->role == ROLE_CONSTANT && random_below(random, 2))
+            pack_argument(law, random, schedule, later, argument->tensor, target);
+    }
     Nest *nest = nest_build(law->arena, later, schedule, NULL, target, NULL);
     ExpandOptions options = {.verify_each = true};
     Kernel kernel = {.arena = law->arena};
@@ -192,7 +243,7 @@ static void compare_keys(Arena *arena, const Nest *nest, KeyedList *known, int *
 }
 
 static Program *with_constants(const Law *law, Random *random) {
-    Program *later = packing_program(law->arena, law->program);
+    Program *later = packing_program(law->arena, law->program, NULL);
     for (int i = 0; i < later->argument_count; i++) {
         Tensor *tensor = (Tensor *)later->arguments[i].tensor;
         if (tensor->role != ROLE_CONSTANT)
@@ -246,8 +297,29 @@ static void test_program(const char *text, Random *random) {
     ok(packed > 0 || strstr(text, "ids"), "some copies are what is packed: %d", packed);
 }
 
+/* A schedule of the source that names the argument finds it whole. */
+static void test_slices(void) {
+    PrimArg whole = name_arg("w"), part = name_arg("w.at_0");
+    Prim cached = {.op = PRIM_CACHE_READ, .arg_count = 1, .args = &whole}, inlined = cached;
+    inlined.args = &part;
+    const Schedule naming = {.count = 1, .prims = &cached}, other = {.count = 1, .prims = &inlined};
+    for (size_t i = 0; i < sizeof sliced / sizeof *sliced; i++) {
+        Arena *arena = arena_new();
+        const Program *program = program_of_text(arena, sliced[i].text, NULL, 0);
+        is_int(packing_program(arena, program, NULL)->arguments[1].part_count, sliced[i].parts, "%s: parts",
+               sliced[i].what);
+        is_int(packing_program(arena, program, &naming)->arguments[1].part_count, 0, "none where a schedule names all");
+        is_int(packing_program(arena, program, &other)->arguments[1].part_count, sliced[i].parts,
+               "as many where it does not");
+        arena_free(arena);
+    }
+}
+
 int main(void) {
     Random random = {20261121};
+    test_slices();
+    for (size_t i = 0; i < sizeof sliced / sizeof *sliced; i++)
+        test_program(sliced[i].text, &random);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         test_program(texts[i], &random);
     test_keys(&random);
