@@ -495,6 +495,13 @@ bool argument_is_packed(const Argument *argument) {
     return argument->tensor && argument->tensor->role == ROLE_INPUT && argument->tensor->constant;
 }
 
+bool program_requires(const Program *program, const Tensor *tensor) {
+    for (int i = 0; i < program->requirement_count; i++)
+        if (expr_uses_tensor(program->requirements[i].condition, tensor))
+            return true;
+    return false;
+}
+
 bool program_is_given(const Program *program, const Tensor *tensor) {
     for (int i = 0; i < program->argument_count; i++) {
         const Argument *argument = &program->arguments[i];

@@ -64,18 +64,11 @@ static bool reads_once(Arena *arena, const Stage *stage, const Expr *read) {
 
 /* --- what is joined --- */
 
-static bool is_needed_by_check(const Program *program, const Tensor *tensor) {
-    for (int r = 0; r < program->requirement_count; r++)
-        if (expr_uses_tensor(program->requirements[r].condition, tensor))
-            return true;
-    return false;
-}
-
 static bool is_read_by_others(const Joining *joining, const Stage *reader, const Tensor *tensor) {
     for (int s = 0; s < joining->program->stage_count; s++)
         if (joining->stages[s] && joining->stages[s] != reader && stage_uses_tensor(joining->stages[s], tensor))
             return true;
-    return is_needed_by_check(joining->program, tensor);
+    return program_requires(joining->program, tensor);
 }
 
 static bool reduces(const Program *program, const Stage *stage) {

@@ -83,10 +83,9 @@ void collect_facts(Grouping *grouping) {
 /* --- inlining --- */
 
 bool stage_is_required(const Program *program, const Stage *stage) {
-    for (int r = 0; r < program->requirement_count; r++)
-        for (int c = 0; c < stage->component_count; c++)
-            if (expr_uses_tensor(program->requirements[r].condition, stage->components[c].tensor))
-                return true;
+    for (int c = 0; c < stage->component_count; c++)
+        if (program_requires(program, stage->components[c].tensor))
+            return true;
     return false;
 }
 

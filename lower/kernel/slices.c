@@ -99,13 +99,6 @@ static bool joins_slices(const Slicing *slicing) {
     return joins;
 }
 
-static bool is_required(const Program *program, const Tensor *tensor) {
-    for (int i = 0; i < program->requirement_count; i++)
-        if (expr_uses_tensor(program->requirements[i].condition, tensor))
-            return true;
-    return false;
-}
-
 static bool names(const PrimArg *args, int count, const char *name) {
     for (int i = 0; i < count; i++)
         if ((args[i].kind == ARG_NAME && strcmp(args[i].name, name) == 0) || names(args[i].items, args[i].count, name))
@@ -230,7 +223,7 @@ void slice_argument(Arena *arena, Program *program, int number, const Schedule *
     Argument *argument = &program->arguments[number];
     Slicing slicing = {.arena = arena, .program = program, .argument = argument->tensor};
     slicing.leading = common_numbers(program, slicing.argument);
-    if (slicing.leading == 0 || is_required(program, slicing.argument) || is_scheduled(user, slicing.argument))
+    if (slicing.leading == 0 || program_requires(program, slicing.argument) || is_scheduled(user, slicing.argument))
         return;
     find_slices(&slicing);
     if (joins_slices(&slicing))

@@ -50,10 +50,8 @@ static bool reads_later(const StageState *stage) {
 
 /* Whether the stage alone reads the tensor, requirements included. */
 static bool is_only_reader(const NestState *state, const StageState *stage, const Tensor *tensor) {
-    const Program *program = state->nest.program;
-    for (int i = 0; i < program->requirement_count; i++)
-        if (expr_uses_tensor(program->requirements[i].condition, tensor))
-            return false;
+    if (program_requires(state->nest.program, tensor))
+        return false;
     for (int i = 0; i < state->stages.count; i++)
         for (int k = 0; k < state->stages.items[i]->accesses.count && state->stages.items[i] != stage; k++)
             if (state->stages.items[i]->accesses.items[k].read->tensor == tensor &&

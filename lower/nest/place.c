@@ -20,13 +20,11 @@ static bool checks_read(NestState *state) {
 }
 
 static bool is_required(NestState *state, const Stage *stage) {
-    const Program *program = state->nest.program;
     if (!checks_read(state))
         return false;
-    for (int i = 0; i < program->requirement_count; i++)
-        for (int c = 0; c < stage->component_count; c++)
-            if (expr_uses_tensor(program->requirements[i].condition, stage->components[c].tensor))
-                return true;
+    for (int c = 0; c < stage->component_count; c++)
+        if (program_requires(state->nest.program, stage->components[c].tensor))
+            return true;
     return false;
 }
 

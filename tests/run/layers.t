@@ -2,6 +2,7 @@
 # layers.t - const weights of all layers, of which each layer of a loop reads its own: packed layer by layer, with the
 # same results as without; what stays as it is, and that this is said.
 . "${srcdir:-.}/tests/lib.sh"
+. "${srcdir:-.}/tests/run/arm.sh"
 here=$srcdir/tests/run
 cd "$work" || exit 1
 
@@ -57,13 +58,5 @@ capture "$TENSORC" -O2 --target=x86-64-v3 -v --explain-schedule -c scheduled.ten
 like "$(cat out)" '^P: 2 x 512 x 512, ahead of all calls' "and packs it by one copy"
 like "$(cat err)" 'net_packed: rearranged by packing: w$' "as is said"
 
-# --- on ARM, where an emulator is
-ARMCC=aarch64-linux-gnu-gcc
-if have qemu-aarch64 && have $ARMCC; then
-    runs "for ARM" "$TENSORC" --target=aarch64 -c "$here/layers.tensor" -o layers.o --header layers.h
-    ok "links for ARM" $ARMCC -static -std=c11 -I. "$here/layers.c" layers.o -o application -lm -lpthread
-    runs "runs on ARM" qemu-aarch64 ./application || diag_file out
-else
-    skip "no emulator of ARM here" 3
-fi
+on_arm layers
 done_testing

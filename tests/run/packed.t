@@ -2,6 +2,7 @@
 # packed.t - const arguments packed once for many calls: NAME_pack_ARG, NAME_packed_ARG_size, NAME_packed, and in one
 # block NAME_pack_all, NAME_packed_size, NAME_packed_all, in C and C++.
 . "${srcdir:-.}/tests/lib.sh"
+. "${srcdir:-.}/tests/run/arm.sh"
 here=$srcdir/tests/run
 cd "$work" || exit 1
 
@@ -126,13 +127,5 @@ runs "an argument named all" "$TENSORC" -c all.tensor -o all.o --header all.h
 ok "has the name of its own" $CC -std=c99 -Wall -Wextra -Werror -I. all.c all.o -o application -lm
 ok "and links" ./application
 unlike "$(cat all.h)" 'one_packed_all\(|struct one_packed ' "without a block"
-# --- on ARM, where an emulator is
-ARMCC=aarch64-linux-gnu-gcc
-if have qemu-aarch64 && have $ARMCC; then
-    runs "for ARM" "$TENSORC" --target=aarch64 -c "$here/packed.tensor" -o packed.o --header packed.h
-    ok "links for ARM" $ARMCC -static -std=c11 -I. "$here/packed.c" packed.o -o application -lm -lpthread
-    runs "runs on ARM" qemu-aarch64 ./application || diag_file out
-else
-    skip "no emulator of ARM here" 3
-fi
+on_arm packed
 done_testing
