@@ -276,20 +276,32 @@ static void add_access(Walk *walk, const Expr *read) {
         facts->kept *= access_clip(facts, access, adds_zeros(walk, read));
 }
 
+/* Whether the value differs between lanes: an index that is a quotient, as channels of one head are, may not. */
+static bool value_moves(LinearForms *forms, const Expr *value) {
+    double form[forms->count + 1];
+    if (value->kind == EXPR_VAR) {
+        linear_form(forms, value, form);
+        return moves_in_lanes(forms, form);
+    }
+    for (int a = 0; a < value->count; a++) {
+        bool index = value->kind == EXPR_READ, irregular = forms->irregular;
+        if (index)
+            linear_form(forms, value->args[a], form);
+        forms->irregular = irregular; /* that is said of accesses */
+        if (index ? moves_in_lanes(forms, form) : value_moves(forms, value->args[a]))
+            return true;
+    }
+    return value->otherwise && value_moves(forms, value->otherwise);
+}
+
 /* Whether the divisor is one value for all lanes: code computes its reciprocal once for them and multiplies by it. */
 static bool divides_by_one_value(const Walk *walk, const Expr *divisor) {
     LinearForms *forms = walk->forms;
     bool vectors = false;
     for (int l = 0; l < forms->count; l++)
         vectors |= forms->loops[l]->kind == LOOP_VECTORIZED;
-    EACH_EXPR(e, divisor) {
-        double form[forms->count + 1];
-        if (e->kind != EXPR_VAR)
-            continue;
-        linear_form(forms, e, form);
-        vectors &= !moves_in_lanes(forms, form);
-    }
-    return vectors && divisor->kind != EXPR_REAL && divisor->kind != EXPR_INT && !forms->nest->program->strict;
+    bool number = divisor->kind == EXPR_REAL || divisor->kind == EXPR_INT;
+    return vectors && !number && !walk->forms->nest->program->strict && !value_moves(forms, divisor);
 }
 
 static void add_operation(const Walk *walk, const Expr *e) {

@@ -13,14 +13,17 @@
 enum { FIXED_TRIES = 40, KEPT = 16, CROSSED = 4, MISSES = 8 };
 /* Groups with expensive points get only a part of the points. */
 enum { MANY_GENES = 32, FEW_READS = 6, MANY_STAGES = 16, MOST_PARTS = 32 };
-/* Points to choose a schedule from: in all, and the least of a group. */
-enum { MODEL_POINTS = 1000, MODEL_POINTS_MORE = 5000, ROUGH_POINTS = 160 };
+/* Points to choose a schedule from: in all, of which a group has no more than a part, and the least of a group. */
+enum { MODEL_POINTS = 2000, MODEL_POINTS_MORE = 10000, ROUGH_POINTS = 320, MOST_OF_A_GROUP = 2 };
 enum { GROUP_POINTS = 80, ROUGH_GROUP_POINTS = 32, GLANCE_POINTS = 240, GLANCE_LEAST = 8 };
 enum { OTHER_PART = 2, OTHER_RANDOM = 16 };
 /* Another start than the first is left if it is that far behind after that part of its points: on the programs of
  * tests/bench that saves an eighth of all points, and the schedules that come out are estimated to be as fast. */
 enum { TRIED_PART = 4 };
 static const double MOST_BEHIND = 1.15;
+/* In a function of many groups, a body that is twice as long must be estimated to be so much faster: the function's
+ * code takes time to compile and to load, and what is too much together is made smaller in the end. */
+static const double LONGER_BODY = 0.02;
 
 /* A pipeline's stages are also those of the groups that compute it apart. */
 static bool is_of_other_group(const Space *space, const Stage *stage, int number) {
@@ -85,9 +88,22 @@ static void leaders_add(Leaders *leaders, const int *point, double seconds) {
     leaders->points[place] = slot;
 }
 
+/* With few points, those near the best are worth most of them: of so many leaders that are drawn the first is taken.
+ * With many points that ends too often at what is only the best of its kind. */
+enum { FEW_POINTS = 160, DRAWS_OF_FEW = 5 };
+
+static const int *draw_leader(Random *random, const Leaders *leaders, int budget) {
+    int drawn = random_below(random, leaders->count);
+    for (int i = 1; i < DRAWS_OF_FEW && budget <= FEW_POINTS; i++) {
+        int other = random_below(random, leaders->count);
+        drawn = other < drawn ? other : drawn;
+    }
+    return leaders->points[drawn];
+}
+
 /* Mutates a leader, or a cross of two. */
-static void change_leader(Space *space, int number, Random *random, const Leaders *leaders, int *point) {
-    const int *from = leaders->points[random_below(random, leaders->count)];
+static void change_leader(Space *space, int number, Random *random, const Leaders *leaders, int budget, int *point) {
+    const int *from = draw_leader(random, leaders, budget);
     const int *other = leaders->points[random_below(random, leaders->count)];
     if (random_below(random, CROSSED) == 0)
         group_cross(space, number, random, from, other, point);
@@ -100,21 +116,26 @@ static bool may_lead(const Leaders *leaders, double seconds) {
     return leaders->count == 0 || seconds < leaders->seconds[0];
 }
 
-/* Counting takes many times as long as an estimate: after some misses nothing leads any more. */
 static bool code_fits(Space *space, int number, const int *point, Leaders *leaders) {
-    bool fits = leaders->misses < MISSES && group_code(space, number, point) <= leaders->most_code;
+    bool fits = group_code(space, number, point) <= leaders->most_code;
     leaders->misses += !fits;
     return fits;
 }
 
-/* Estimates a point, unless it was estimated before. */
+static double judged_seconds(Arena *scratch, Space *space, int number, const int *point) {
+    double seconds = point_estimate(scratch, space, point, number);
+    bool many = space->groups.count > FEW_GROUPS;
+    return many && seconds < HUGE_VAL ? seconds * (1 + LONGER_BODY * log2(group_body(space, number, point))) : seconds;
+}
+
+/* Judges a point, unless that was done before. */
 static void look_at(Arena *scratch, Space *space, int number, const int *point, HashSet *looked_at, Leaders *leaders) {
     uint64_t hash = group_hash(space, number, point);
     if (hash_set_has(looked_at, hash))
         return;
     hash_set_add(looked_at, hash);
     arena_reset(scratch);
-    double seconds = point_estimate(scratch, space, point, number);
+    double seconds = judged_seconds(scratch, space, number, point);
     if (!leaders->most_code || seconds == HUGE_VAL || !may_lead(leaders, seconds) ||
         code_fits(space, number, point, leaders))
         leaders_add(leaders, point, seconds);
@@ -122,6 +143,11 @@ static void look_at(Arena *scratch, Space *space, int number, const int *point, 
 
 static bool is_behind(const Leaders *leaders, double most) {
     return leaders->count > 0 && leaders->seconds[0] > most;
+}
+
+/* Counting takes many times as long as an estimate. */
+static bool missed_enough(const Leaders *leaders) {
+    return leaders->misses >= MISSES;
 }
 
 /* Explores from a starting point: random points first, then mutations of the leaders. A start whose best is more than
@@ -137,12 +163,14 @@ static void explore_from(Space *space, int number, const int *start, int randoms
     leaders->length = length;
     if (group_plausible(space, number, start))
         look_at(scratch, space, number, start, &looked_at, leaders);
-    for (int i = 1; i < budget && !(i == budget / TRIED_PART && is_behind(leaders, most)); i++) {
+    for (int i = 1; i < budget && !missed_enough(leaders); i++) {
+        if (i == budget / TRIED_PART && is_behind(leaders, most))
+            break;
         memcpy(point, start, sizeof *point * (size_t)length);
         if (i < randoms || leaders->count == 0)
             group_random(space, number, random, point);
         else
-            change_leader(space, number, random, leaders, point);
+            change_leader(space, number, random, leaders, budget, point);
         look_at(scratch, space, number, point, &looked_at, leaders);
     }
     if (leaders->count == 0 && !leaders->most_code)
@@ -164,15 +192,24 @@ static void keep_none(Group *group) {
         group->genes.items[i].kept = false;
 }
 
+/* Explores from one more start, with leaders of its own; they are taken where they are so many times as fast. */
+static void explore_more(Space *space, int number, const int *start, int randoms, int budget, double needed,
+                         Random *random, Leaders *leaders) {
+    Leaders other = {.arena = leaders->arena, .most_code = leaders->most_code, .misses = leaders->misses};
+    double most = leaders->count ? leaders->seconds[0] / needed * MOST_BEHIND : HUGE_VAL;
+    explore_from(space, number, start, randoms, budget, most, random, &other);
+    leaders->misses = other.misses;
+    if (other.count && (!leaders->count || other.seconds[0] * needed < leaders->seconds[0]))
+        *leaders = other;
+}
+
 /* Explores from another kind of starting point, or, where that needs a gain, from the best point so far. What needs a
  * gain over the gene's start needs none over its other choices. */
 static void explore_other(Space *space, int number, OtherStart from, int budget, Random *random, Leaders *leaders) {
     Group *group = space->groups.items[number];
-    Leaders other = {.arena = leaders->arena, .most_code = leaders->most_code};
     double gain = group->genes.items[from.gene].gain;
     int gene = group->first_gene + from.gene;
     bool chosen = leaders->count && leaders->points[0][gene] != group->genes.items[from.gene].start;
-    double needed = chosen ? 1 : fmax(gain, 1);
     int *start = ARENA_ARRAY(leaders->arena, int, space->gene_count + 1);
     point_start(space, start);
     if (gain > 0 && leaders->count)
@@ -180,15 +217,23 @@ static void explore_other(Space *space, int number, OtherStart from, int budget,
     keep_genes(group, from.gene);
     start[gene] = from.choice;
     group_fit(space, number, start);
-    double most = leaders->count ? leaders->seconds[0] / needed * MOST_BEHIND : HUGE_VAL;
-    explore_from(space, number, start, budget / OTHER_RANDOM, budget / OTHER_PART, most, random, &other);
-    if (other.count && (!leaders->count || other.seconds[0] * needed < leaders->seconds[0]))
-        *leaders = other;
+    explore_more(space, number, start, budget / OTHER_RANDOM, budget / OTHER_PART, chosen ? 1 : fmax(gain, 1), random,
+                 leaders);
+}
+
+/* Explores from what was chosen for a group before it that is alike. */
+static void explore_similar(Space *space, int number, const int *chosen, int budget, Random *random,
+                            Leaders *leaders) {
+    int *start = ARENA_ARRAY(leaders->arena, int, space->gene_count + 1);
+    point_start(space, start);
+    if (take_similar(space, number, chosen, start))
+        explore_more(space, number, start, 0, budget / OTHER_PART, 1, random, leaders);
 }
 
 /* Explores from all kinds of starting points, each with its own leaders: the strengths of one kind are several steps
  * away from another, and points that are better only in the end would be dropped before. Keeps the best leaders. */
-static void explore_group(Space *space, int number, int budget, Random *random, Leaders *leaders) {
+static void explore_group(Space *space, int number, const int *chosen, int budget, Random *random,
+                          Leaders *leaders) {
     Group *group = space->groups.items[number];
     int *start = ARENA_ARRAY(leaders->arena, int, space->gene_count + 1);
     point_start(space, start);
@@ -198,6 +243,7 @@ static void explore_group(Space *space, int number, int budget, Random *random, 
     group_fit(space, number, start);
     space->trusting = true;
     explore_from(space, number, start, budget / 4, budget, HUGE_VAL, random, leaders);
+    explore_similar(space, number, chosen, budget, random, leaders);
     for (int i = 0; i < group->others.count; i++)
         explore_other(space, number, group->others.items[i], budget, random, leaders);
     space->trusting = false;
@@ -216,7 +262,7 @@ static double plain_estimate(Space *space, int number, const int *point) {
 static void choose_group(Space *space, int number, int budget, Random *random, int *point) {
     Group *group = space->groups.items[number];
     Leaders leaders = {.arena = arena_new()};
-    explore_group(space, number, budget, random, &leaders);
+    explore_group(space, number, point, budget, random, &leaders);
     group->hopeless = leaders.count == 0;
     bool may_be_plain = !group->fused && !group->by_user;
     group->skipped = group->hopeless || (may_be_plain && plain_estimate(space, number, point) < leaders.seconds[0]);
@@ -229,7 +275,7 @@ static void choose_group(Space *space, int number, int budget, Random *random, i
 double choose_within(Space *space, int number, int64_t most, int *point) {
     const Group *group = space->groups.items[number];
     Leaders leaders = {.arena = arena_new(), .most_code = most};
-    explore_group(space, number, GROUP_POINTS, &(Random){(uint64_t)number}, &leaders);
+    explore_group(space, number, point, GROUP_POINTS, &(Random){(uint64_t)number}, &leaders);
     double seconds = leaders.count ? leaders.seconds[0] : HUGE_VAL;
     if (leaders.count)
         memcpy(point + group->first_gene, leaders.points[0] + group->first_gene,
@@ -357,7 +403,8 @@ static void share_points(const Space *space, int points, int least, int *budgets
     int shared = points - groups * least;
     for (int g = 0; g < count; g++) {
         double part = all > 0 ? work[g] / all : 0;
-        budgets[g] = shared <= 0 ? least : known ? least + (int)(shared * part) : points / groups;
+        int own = shared <= 0 ? least : known ? least + (int)(shared * part) : points / groups;
+        budgets[g] = own < points / MOST_OF_A_GROUP ? own : points / MOST_OF_A_GROUP;
     }
     for (int f = 0; f < count; f++) {
         const Pipeline *fused = space->groups.items[f]->fused;

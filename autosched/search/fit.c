@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FUNCTION_CODE = 24000 /* instructions */, FEW_GROUPS = 5, ROUNDS = 3 };
+enum { FUNCTION_CODE = 24000 /* instructions */, ROUNDS = 3 };
 enum { WORTH_COUNTING = 8 }; /* all is lowered and counted again where a round saves more than a part of so many */
 static const double worth = 1. / 4096; /* instructions for each operation of a call, */
 enum { WORTH_MOST = 4096 };            /* and the most: what a cache of instructions holds */

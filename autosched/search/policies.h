@@ -31,6 +31,12 @@ int *equal_groups(Arena *arena, Space *space);
 void take_genes(const Space *space, int number, int equal, int *point);
 void take_equal(Space *space, int number, int equal, int *point);
 
+/* similar.c: takes for the group, but for its kept genes, what was chosen for a group before it that is alike. False:
+ * there is none. */
+bool take_similar(Space *space, int number, const int *chosen, int *point);
+
+/* A function of so few groups may have long code: each has limits of its own. */
+enum { FEW_GROUPS = 5 };
 /* Makes the tiles of groups smaller where a function would be too much code (fit.c): says of which, and whether any. */
 bool fit_code(Space *space, int *point, Fit *fit);
 /* The instructions of the group, scheduled alone; INT64_MAX where that is not legal. */

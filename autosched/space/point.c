@@ -108,6 +108,13 @@ static double copies_of(const Group *group, const Sketch *sketch, const int *gen
     return copies;
 }
 
+double group_body(Space *space, int number, const int *point) {
+    Group *group = space->groups.items[number];
+    const int *genes = point + group->first_gene;
+    const Sketch *sketch = group_sketch(space, group, genes);
+    return copies_of(group, sketch, genes) * (double)sketch->registers * (double)sketch->copies;
+}
+
 bool group_shrink(Space *space, int number, double part, int *point) {
     Group *group = space->groups.items[number];
     int *genes = point + group->first_gene, gene;

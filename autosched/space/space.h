@@ -194,6 +194,8 @@ void point_start(const Space *space, int *point); /* the fixed heuristics */
 void group_fit(Space *space, int number, int *point);
 /* Leaves about that part of the copies that it makes of its values; false: it makes no more than one. */
 bool group_shrink(Space *space, int number, double part, int *point);
+/* How many copies of the value the unrolled body holds, vectors counted as one. */
+double group_body(Space *space, int number, const int *point);
 void group_random(Space *space, int number, Random *random, int *point);
 void group_mutate(Space *space, int number, Random *random, int *point);
 void point_random(Space *space, Random *random, int *point);

@@ -352,6 +352,22 @@ static void test_overlap(Arena *arena) {
     ok(all > 1.02, "traffic between the first two caches is hidden in part: %g times with less of it", all);
 }
 
+/* A weighted sum of each head's 64 columns, 16 in a vector, that is divided or not. */
+static double heads(Arena *arena, const char *divided) {
+    static const char *const format =
+        "def f(float(12, 128, 128) e, float(128, 768) v, float(12, 128) z, float(128, 768) w) -> (Y) {\n"
+        "Y(i, c) +=! e(c / 64, i, r_j) * v(r_j, c)%s where c in 0:768 }\n"
+        "schedule f on x86 { co, ci, cv = split(Y.c, 2, 16)\n reorder(co, Y.i, Y.r_j, ci, cv)\n"
+        "vectorize(cv)\n unroll(ci)\n acc = cache_write(Y, at=Y.i, scope=register) }";
+    return estimate_of_text(arena, arena_printf(arena, format, divided));
+}
+
+static void test_divisors(Arena *arena) {
+    double none = heads(arena, ""), one = heads(arena, " / z(c / 64, i)"), many = heads(arena, " / w(i, c)");
+    ok(one < 1.5 * none, "a divisor of a whole head is one for all lanes: %g times", one / none);
+    ok(many > 1.5 * one && many < HUGE_VAL, "one for each column is not: %g times", many / one);
+}
+
 int main(void) {
     Arena *arena = arena_new();
     test_memory(arena);
@@ -369,6 +385,7 @@ int main(void) {
     test_stencils(arena);
     test_far_memory(arena);
     test_overlap(arena);
+    test_divisors(arena);
     arena_free(arena);
     return done_testing();
 }

@@ -222,11 +222,67 @@ static void test_shrinks(Arena *arena, const Target *target) {
     int *point = ARENA_ARRAY(arena, int, space->gene_count + 1), steps = 0;
     point_start(space, point);
     uint64_t before = point_hash(space, point);
+    double body = group_body(space, 0, point);
     bool shrunk = group_shrink(space, 0, 0.5, point);
+    ok(group_body(space, 0, point) <= 0.5 * body && body >= 4, "half of a body of %g copies", body);
     ok(shrunk && point_hash(space, point) != before && group_plausible(space, 0, point), "a tile becomes smaller");
     while (group_shrink(space, 0, 0.5, point) && steps < 100)
         steps++;
-    ok(steps > 0 && steps < 20, "until it is one copy: %d times", steps);
+    ok(steps > 0 && steps < 20 && group_body(space, 0, point) == 1, "until it is one copy: %d times", steps);
+}
+
+/* Two products, the first with so many rows. */
+static Space *two_products(Arena *arena, const Target *target, int rows) {
+    const char *text = "def f(float(%d, 64) x, float(64, 64) a, float(48, %d) b) -> (y) {\n"
+                       "t(i, j) +=! x(i, r_k) * a(r_k, j)  y(i, j) +=! b(i, r_k) * t(r_k, j) }";
+    return space_new(arena, program_of_text(arena, arena_printf(arena, text, rows, rows), NULL, 0), target, NULL);
+}
+
+/* Choices of structure that differ between the two groups. */
+static int different_structure(const Space *space, const int *a, const int *b) {
+    const Group *first = space->groups.items[0], *second = space->groups.items[1];
+    int different = 0;
+    for (int i = 0; i < first->genes.count; i++)
+        different += first->genes.items[i].structural && a[first->first_gene + i] != b[second->first_gene + i];
+    return different;
+}
+
+static void test_similar(Arena *arena, const Target *target) {
+    Space *space = two_products(arena, target, 48);
+    int *chosen = ARENA_ARRAY(arena, int, space->gene_count + 1), *point = ARENA_ARRAY(arena, int, space->gene_count);
+    Random random = {5};
+    point_start(space, chosen);
+    point_start(space, point);
+    ok(space->groups.count == 2 && !take_similar(space, 0, chosen, point), "the first group is like none before it");
+    int different = 0, plausible = 0, taken = 0;
+    for (int i = 0; i < POINTS; i++) {
+        group_random(space, 0, &random, chosen);
+        taken += take_similar(space, 1, chosen, point);
+        different += different_structure(space, chosen, point);
+        plausible += group_plausible(space, 1, point);
+    }
+    ok(taken == POINTS && different == 0, "the second product takes the structure of the first: %d differ", different);
+    ok(plausible > POINTS / 2, "and sizes that fit: %d of %d", plausible, POINTS);
+    const Group *from = space->groups.items[0], *to = space->groups.items[1];
+    int size = -1;
+    for (int i = 0; i < from->genes.count && size < 0; i++)
+        size = from->genes.items[i].kind == GENE_TILE && from->genes.items[i].count > 4 ? i : -1;
+    const Gene *a = &from->genes.items[size], *b = &to->genes.items[size];
+    int same = 0, listed = 0;
+    for (int c = 0; c < a->count; c++) {
+        point_start(space, chosen);
+        chosen[from->first_gene + size] = c;
+        if (!group_plausible(space, 0, chosen) || a->count != b->count)
+            continue;
+        take_similar(space, 1, chosen, point);
+        int other = point[to->first_gene + size];
+        size_t bytes = sizeof *a->values * (size_t)a->width;
+        same += !memcmp(&a->values[c * a->width], &b->values[other * b->width], bytes);
+        listed++;
+    }
+    ok(same == listed && listed > 2, "sizes that both list stay: %d of %d", same, listed);
+    space->groups.items[0]->skipped = true;
+    ok(!take_similar(space, 1, chosen, point), "a group with plain loops is no example");
 }
 
 /* Bytes of memory that lowering takes for a sum of so many reads that have one condition. */
@@ -271,6 +327,7 @@ int main(void) {
     test_combined(arena, &target);
     test_shares();
     test_shrinks(arena, &target);
+    test_similar(arena, &target);
     test_shared_conditions(&target);
     arena_free(arena);
     return done_testing();
