@@ -67,7 +67,7 @@ typedef struct Leaders {
     int64_t most_code; /* the first one is at most so many instructions; 0: any number */
     int misses;        /* that were more */
     int count, length;
-    double seconds[KEPT];
+    double seconds[KEPT]; /* as judged_seconds has them */
     int *points[KEPT];
 } Leaders;
 
@@ -122,6 +122,7 @@ static bool code_fits(Space *space, int number, const int *point, Leaders *leade
     return fits;
 }
 
+/* The estimate, and more for a long body in a function of many groups. */
 static double judged_seconds(Arena *scratch, Space *space, int number, const int *point) {
     double seconds = point_estimate(scratch, space, point, number);
     bool many = space->groups.count > FEW_GROUPS;
