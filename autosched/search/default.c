@@ -90,7 +90,7 @@ static void leaders_add(Leaders *leaders, const int *point, double seconds) {
 
 /* With few points, those near the best are worth most of them: of so many leaders that are drawn the first is taken.
  * With many points that ends too often at what is only the best of its kind. */
-enum { FEW_POINTS = 160, DRAWS_OF_FEW = 5 };
+enum { FEW_POINTS = 200, DRAWS_OF_FEW = 5 };
 
 static const int *draw_leader(Random *random, const Leaders *leaders, int budget) {
     int drawn = random_below(random, leaders->count);
