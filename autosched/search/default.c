@@ -5,6 +5,7 @@
  * estimated to be the fastest. The number of points is fixed, so that the same input gives the same schedule.
  */
 #include "autosched/search/policies.h"
+#include "lang/machine.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,6 +25,9 @@ static const double MOST_BEHIND = 1.15;
 /* In a function of many groups, a body that is twice as long must be estimated to be so much faster: the function's
  * code takes time to compile and to load, and what is too much together is made smaller in the end. */
 static const double LONGER_BODY = 0.02;
+/* There, too, the part of a thread's last task that others wait for it: on a machine that is busy it is later than
+ * they are, and a task that was begun cannot be shared. */
+static const double WAITED = 0.1;
 
 /* A pipeline's stages are also those of the groups that compute it apart. */
 static bool is_of_other_group(const Space *space, const Stage *stage, int number) {
@@ -47,13 +51,15 @@ static Nest *nest_of_group(Arena *scratch, const Space *space, const Nest *nest,
     return part;
 }
 
+/* The nest of a point, or what is one group's of it; NULL: it is refused. */
+static const Nest *nest_of_point(Arena *scratch, Space *space, const int *point, int only) {
+    const Nest *nest = point_nest(scratch, space, point, only);
+    return nest && only >= 0 && space->groups.count > 1 ? nest_of_group(scratch, space, nest, only) : nest;
+}
+
 double point_estimate(Arena *scratch, Space *space, const int *point, int only) {
-    Nest *nest = point_nest(scratch, space, point, only);
-    if (!nest)
-        return HUGE_VAL;
-    if (only >= 0 && space->groups.count > 1)
-        nest = nest_of_group(scratch, space, nest, only);
-    return static_seconds(scratch, nest, space->target);
+    const Nest *nest = nest_of_point(scratch, space, point, only);
+    return nest ? static_seconds(scratch, nest, space->target) : HUGE_VAL;
 }
 
 double estimated_seconds(Arena *arena, const Program *program, const Schedule *schedule, const Target *target) {
@@ -122,11 +128,27 @@ static bool code_fits(Space *space, int number, const int *point, Leaders *leade
     return fits;
 }
 
-/* The estimate, and more for a long body in a function of many groups. */
+/* The part of the time that threads wait for the last task: the fewer tasks, the longer is each. */
+static double waited_part(const Nest *nest, const Target *target) {
+    double threads = target->threads > 0 ? target->threads : target->machine->threads, part = 0;
+    for (int s = 0; s < nest->stage_count; s++)
+        for (int l = 0; l < nest->stages[s]->loop_count; l++) {
+            const Loop *loop = nest->stages[s]->loops[l];
+            if (loop->kind == LOOP_PARALLEL && loop->extent > 0)
+                part = fmax(part, WAITED * fmin(threads / (double)loop->extent, 1));
+        }
+    return part;
+}
+
+/* The estimate, and in a function of many groups more for a long body and for few tasks. */
 static double judged_seconds(Arena *scratch, Space *space, int number, const int *point) {
-    double seconds = point_estimate(scratch, space, point, number);
-    bool many = space->groups.count > FEW_GROUPS;
-    return many && seconds < HUGE_VAL ? seconds * (1 + LONGER_BODY * log2(group_body(space, number, point))) : seconds;
+    const Nest *nest = nest_of_point(scratch, space, point, number);
+    if (!nest)
+        return HUGE_VAL;
+    double seconds = static_seconds(scratch, nest, space->target);
+    if (space->groups.count <= FEW_GROUPS)
+        return seconds;
+    return seconds * (1 + LONGER_BODY * log2(group_body(space, number, point)) + waited_part(nest, space->target));
 }
 
 /* Judges a point, unless that was done before. */
