@@ -144,6 +144,7 @@ bool target_masks(const Target *target, int bytes);       /* elements of so many
 bool target_converts_half(const Target *target);          /* has instructions for it */
 int target_lanes(const Target *target, ElementType type); /* of a whole vector register, at least 1 */
 int target_line_bytes(const Target *target);              /* of its caches; NULL: of most targets' */
+int target_threads(const Target *target);                 /* those that a program is taken to have */
 bool target_gathers(const Target *target, int bytes);     /* an instruction gathers elements of so many bytes */
 
 /* Of a tensor, or of a scalar argument. */

@@ -165,6 +165,10 @@ bool target_converts_half(const Target *target) {
     return strstr(target->features, "+f16c") || (target->converts_half && !strstr(target->features, "-f16c"));
 }
 
+int target_threads(const Target *target) {
+    return target->threads > 0 ? target->threads : target->machine->threads;
+}
+
 bool target_gathers(const Target *target, int bytes) {
     return target->gathers && bytes >= 4;
 }

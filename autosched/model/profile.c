@@ -301,7 +301,7 @@ static bool divides_by_one_value(const Walk *walk, const Expr *divisor) {
     for (int l = 0; l < forms->count; l++)
         vectors |= forms->loops[l]->kind == LOOP_VECTORIZED;
     bool number = divisor->kind == EXPR_REAL || divisor->kind == EXPR_INT;
-    return vectors && !number && !walk->forms->nest->program->strict && !value_moves(forms, divisor);
+    return vectors && !number && !forms->nest->program->strict && !value_moves(forms, divisor);
 }
 
 static void add_operation(const Walk *walk, const Expr *e) {

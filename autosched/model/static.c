@@ -251,10 +251,6 @@ static Block block_of(const StageFacts *stage, const Target *target) {
 
 /* --- threads --- */
 
-static double thread_count(const Target *target) {
-    return target->threads > 0 ? target->threads : target->machine->threads;
-}
-
 /* The stage as the busiest thread runs it: with its share of the parallel loop. Of the loops that this was fused from,
  * inner ones stay whole. *part is its part of all iterations; *forks counts entries of parallel loops. */
 static StageFacts busiest_thread(const StageFacts *stage, const Target *target, double *extents, double *part,
@@ -274,7 +270,7 @@ static StageFacts busiest_thread(const StageFacts *stage, const Target *target, 
     thread.changed = last;
     for (int l = first; l < last; l++)
         all *= extents[l];
-    double piece = ceil(all / thread_count(target));
+    double piece = ceil(all / target_threads(target));
     *part = all > 0 ? piece / all : 1;
     *forks = 1;
     for (int l = 0; l < first; l++)
@@ -343,7 +339,7 @@ static double lines_of_others(const StageFacts *thread, const AccessFacts *acces
 
 static double foreign_lines(const Profile *profile, const StageFacts *thread, const Target *target) {
     double lines = 0;
-    for (int a = 1; a < thread->access_count && thread_count(target) > 1; a++) {
+    for (int a = 1; a < thread->access_count && target_threads(target) > 1; a++) {
         const StageFacts *producer = producer_of(profile, thread, &thread->accesses[a]);
         lines += producer ? lines_of_others(thread, &thread->accesses[a], producer, target) : 0;
     }
@@ -529,7 +525,7 @@ static ThreadTime add_stage(const Profile *profile, const StageFacts *whole, con
     ThreadTime time = {busy + overhead, busy / larger(part, 1e-6) + overhead, own ? forks * machine->fork_seconds : 0};
     if (whole != &profile->stages[profile->heaviest])
         return time;
-    estimate->balance = 1 / larger(part * thread_count(target), 1e-3);
+    estimate->balance = 1 / larger(part * target_threads(target), 1e-3);
     estimate->accumulators = block.accumulators;
     estimate->loads = block.loads / larger(block.arithmetic, 1);
     return time;

@@ -5,7 +5,6 @@
  * estimated to be the fastest. The number of points is fixed, so that the same input gives the same schedule.
  */
 #include "autosched/search/policies.h"
-#include "lang/machine.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -130,7 +129,7 @@ static bool code_fits(Space *space, int number, const int *point, Leaders *leade
 
 /* The part of the time that threads wait for the last task: the fewer tasks, the longer is each. */
 static double waited_part(const Nest *nest, const Target *target) {
-    double threads = target->threads > 0 ? target->threads : target->machine->threads, part = 0;
+    double threads = target_threads(target), part = 0;
     for (int s = 0; s < nest->stage_count; s++)
         for (int l = 0; l < nest->stages[s]->loop_count; l++) {
             const Loop *loop = nest->stages[s]->loops[l];

@@ -14,8 +14,7 @@ static bool stands_alone(const Space *space, const Group *group) {
 }
 
 static bool gene_is_equal(const Gene *a, const Gene *b) {
-    if (a->kind != b->kind || a->count != b->count || a->start != b->start || a->structural != b->structural ||
-        a->width != b->width || a->gain != b->gain || a->tiles != b->tiles || !a->values != !b->values)
+    if (!gene_is_alike(a, b) || a->count != b->count || a->start != b->start || a->tiles != b->tiles)
         return false;
     size_t bytes = sizeof *a->values * (size_t)a->count * (size_t)a->width;
     return !a->values || !memcmp(a->values, b->values, bytes);

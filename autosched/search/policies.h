@@ -31,7 +31,9 @@ int *equal_groups(Arena *arena, Space *space);
 void take_genes(const Space *space, int number, int equal, int *point);
 void take_equal(Space *space, int number, int equal, int *point);
 
-/* similar.c: takes for the group, but for its kept genes, what was chosen for a group before it that is alike. False:
+/* similar.c: whether two genes decide the same thing; sizes to choose from may differ. */
+bool gene_is_alike(const Gene *a, const Gene *b);
+/* Takes for the group, but for its kept genes, what was chosen for a group before it that is alike. False:
  * there is none. */
 bool take_similar(Space *space, int number, const int *chosen, int *point);
 

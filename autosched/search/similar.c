@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-static bool gene_is_alike(const Gene *a, const Gene *b) {
+bool gene_is_alike(const Gene *a, const Gene *b) {
     return a->kind == b->kind && a->structural == b->structural && a->width == b->width && a->gain == b->gain &&
            (!a->structural || a->count == b->count) && !a->values == !b->values;
 }

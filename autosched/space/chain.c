@@ -202,7 +202,7 @@ static bool keeps_reuse(Space *space, const Chain *chain, int producer, int coun
 static double chain_cost(Space *space, const Chain *chain, int count) {
     const Machine *machine = space->target->machine;
     double block = 0, operands = 0, whole = 0, iterations = 1, cache = (double)machine->cache_bytes[1];
-    int threads = space->target->threads > 0 ? space->target->threads : machine->threads;
+    int threads = target_threads(space->target);
     for (int a = 0; a < count; a++)
         iterations *= (double)iterations_of(chain, &chain->axes[a]);
     for (int p = 0; p < chain->producer_count; p++) {

@@ -6,7 +6,6 @@
  * reduction was.
  */
 #include "autosched/space/tile.h"
-#include "lang/machine.h"
 
 enum {
     TILE_VECTORS = 16, /* vectors of the results that a thread's register tile holds */
@@ -17,10 +16,6 @@ enum {
     SIDES_MOST = 8,
     START_SIDES = 4
 };
-
-static int thread_count(const Space *space) {
-    return space->target->threads > 0 ? space->target->threads : space->target->machine->threads;
-}
 
 /* Elements of the reduction's result; -1: known at run time only. */
 static int64_t result_elements(const Tile *tile) {
@@ -40,7 +35,7 @@ static int64_t most_pieces(const Space *space, const Group *group, const Tile *t
         anchor->component_count > 1 || anchor->combine == COMBINE_DECLARED ||
         stage_is_ordered(space->program, anchor) || stage_first_scatter(anchor) < anchor->axis_count)
         return 0;
-    int threads = thread_count(space);
+    int threads = target_threads(space->target);
     int64_t extent = tile->reductions[tile->largest].extent, elements = result_elements(tile);
     int64_t few = (int64_t)threads * TILE_VECTORS * stage_lanes(space, anchor);
     if (elements < 1 || elements > few || extent < LONG_TIMES * elements)
@@ -71,7 +66,7 @@ static Gene sizes_gene(const Space *space, const Group *group, const Tile *tile,
     for (int64_t pieces = 2; pieces <= most; pieces *= 2)
         for (int64_t sides = 1; sides <= pieces && sides <= SIDES_MOST; sides *= 2) {
             bool fits = sides == 1 || 2 * sides * accumulators <= space->target->vector_registers + 1;
-            if (fits && sides <= START_SIDES && pieces / sides <= thread_count(space))
+            if (fits && sides <= START_SIDES && pieces / sides <= target_threads(space->target))
                 gene.start = values.count / 2;
             list_push(space->arena, &values, ceil_divide(extent, pieces));
             list_push(space->arena, &values, sides);
