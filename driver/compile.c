@@ -260,14 +260,28 @@ static const char *packings_text(Arena *arena, const Kernel *kernel, bool rearra
 /* "f_packed: rearranged by packing: w; packed as they are: b", for -v and explanations. */
 static void tell_packed(const Compilation *c, const Kernel *kernel) {
     const char *rearranged = packings_text(c->arena, kernel, true), *same = packings_text(c->arena, kernel, false);
-    const char *line =
-        arena_printf(c->arena, "%s: %s%s%s%s%s\n", kernel->packed->program->symbol,
-                     rearranged ? "rearranged by packing: " : "", rearranged ? rearranged : "",
-                     rearranged && same ? "; " : "", same ? "packed as they are: " : "", same ? same : "");
+    Text line = {.arena = c->arena};
+    text_add(&line, "%s: ", kernel->packed->program->symbol);
+    if (rearranged)
+        text_add(&line, "rearranged by packing: %s%s", rearranged, same ? "; " : "");
+    if (same)
+        text_add(&line, "packed as they are: %s", same);
+    if (kernel->packed_as_is)
+        text_add(&line, "; the same function as %s", kernel->program->symbol);
     if (c->options->explain)
-        show(stdout, "%s", line);
+        show(stdout, "%s\n", line.text);
     if (c->options->verbose)
-        show(stderr, "tensorc: %s", line);
+        show(stderr, "tensorc: %s\n", line.text);
+}
+
+/* Tells of a schedule that only the packed function has. */
+static void tell_packed_schedule(Compilation *c, const Scheduled *scheduled, const Kernel *packed, bool user) {
+    const char *symbol = packed->program->symbol;
+    const Schedule *named = plan_named(c->arena, scheduled->schedule, symbol, packed->target);
+    if (!user)
+        add_as_comment(c, schedule_with_algorithms(c, scheduled->unit->program, named), &c->variant_schedules);
+    if (c->options->explain)
+        print_reports(c, scheduled, symbol, packed);
 }
 
 /* Makes the functions for packed const arguments. They have algorithms and a schedule of their own, since packing costs
@@ -283,13 +297,9 @@ static void pack_arguments(Compilation *c, const Function *function, Kernel *ker
     ExpandOptions options = {.strict = o->strict, .unchecked_gather = o->unchecked_gather};
     Nest *nest = nest_build(c->arena, packed->program, schedule, NULL, target, NULL);
     add_packing(kernel, nest, &options);
-    const char *symbol = kernel->packed->program->symbol;
-    if (schedule != user)
-        add_as_comment(c, schedule_with_algorithms(c, packed->program, plan_named(c->arena, schedule, symbol, target)),
-                       &c->variant_schedules);
     Scheduled scheduled = {packed, schedule, nest, schedule && schedule == user ? "the source" : "the default"};
-    if (o->explain)
-        print_reports(c, &scheduled, symbol, kernel->packed);
+    if (!kernel->packed_as_is)
+        tell_packed_schedule(c, &scheduled, kernel->packed, schedule == user);
     tell_packed(c, kernel);
     report_time(c, "pack", &since);
 }
@@ -344,7 +354,7 @@ static bool add_code(Compilation *c, Kernel *const *kernels, const Target *targe
             kernel_print(&text, kernels[i]);
             for (int p = 0; p < kernels[i]->packing_count; p++)
                 kernel_print(&text, kernels[i]->packings[p].kernel);
-            if (kernels[i]->packed)
+            if (kernels[i]->packed && !kernels[i]->packed_as_is)
                 kernel_print(&text, kernels[i]->packed);
         }
         output->data = text.text ? text.text : "";
@@ -357,7 +367,8 @@ static bool add_code(Compilation *c, Kernel *const *kernels, const Target *targe
                            .debug = o->debug,
                            .pic = o->pic,
                            .sources = c->sources,
-                           .producer = "tensorc " PACKAGE_VERSION};
+                           .producer = "tensorc " PACKAGE_VERSION,
+                           .jobs = o->jobs};
     const char *why = "";
     double since = monotonic_seconds();
     char *code = backend_of(target)->emit(kernels, count, target, &options, &output->bytes, &why);

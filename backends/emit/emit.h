@@ -44,6 +44,7 @@ typedef struct EmitOptions {
     LeftOut *left_out; /* gets the large constants; NULL: the object has all of them */
     const Sources *sources;
     const char *producer;
+    int jobs; /* processes that generate code at once; 0: one */
 } EmitOptions;
 
 /* --- backends --- */
@@ -97,5 +98,10 @@ typedef struct ObjectData {
  * little-endian machine; each begins on a cache line. The object is malloc'ed and may move. False, with the object
  * unchanged, when it is no such object or memory is out. */
 bool object_add_data(char **object, size_t *bytes, const ObjectData *data, int count);
+/* One object of several for one target, whose hidden symbols become its local ones: malloc'ed, of *merged_bytes. NULL:
+ * one of them is no ELF64 object for a little-endian machine, two define a name, or memory is out. */
+char *objects_merge(char *const *objects, const size_t *bytes, int count, size_t *merged_bytes);
+/* Whether it is an ELF64 object for a little-endian machine. */
+bool is_elf_object(const char *object, size_t bytes);
 
 #endif

@@ -20,7 +20,7 @@ static size_t align_up(size_t value) {
     return (value + DATA_ALIGNMENT - 1) / DATA_ALIGNMENT * DATA_ALIGNMENT;
 }
 
-static bool is_object(const char *object, size_t bytes) {
+bool is_elf_object(const char *object, size_t bytes) {
     const Elf64_Ehdr *header = (const Elf64_Ehdr *)object;
     return bytes > sizeof *header && !memcmp(header->e_ident, ELFMAG, SELFMAG) &&
            header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB &&
@@ -97,7 +97,7 @@ static void add_section(char *object, const Layout *layout) {
 }
 
 bool object_add_data(char **object, size_t *bytes, const ObjectData *data, int count) {
-    if (!is_object(*object, *bytes))
+    if (!is_elf_object(*object, *bytes))
         return false;
     Layout layout = lay_out(*object, *bytes, data, count);
     char *grown = calloc(1, layout.end + 1);

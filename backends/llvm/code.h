@@ -27,6 +27,7 @@
 
 #include <llvm-c/Core.h>
 #include <llvm-c/DebugInfo.h>
+#include <llvm-c/TargetMachine.h>
 
 /* --- a module under construction --- */
 
@@ -126,6 +127,7 @@ typedef struct Code {
     Map checked;             /* Stmt of a check already emitted at the entry */
     int outlined_count;      /* loops that are functions so far, for names */
     bool has_twin;           /* the kernel is one of two that differ in packed arguments */
+    bool nests_apart;        /* the kernel's long nests are functions */
     Map instrs;              /* Instr -> its function */
     bool inlines;            /* some functions that the source gave are to be inlined */
     int lanes_chosen;        /* of the kernel so far, in rows under masks that no instruction has */
@@ -180,6 +182,15 @@ typedef struct Emitted {
     bool workspace;        /* the function takes one, in front of the sizes */
 } Emitted;
 
+/* --- llvm/partitions.c --- */
+
+int instruction_count(LLVMValueRef function);
+int partition_count(const Code *code); /* partitions that the module is worth: 1 for most */
+/* The object of the optimized module, partition by partition: malloc'ed. NULL: *why. The module is of no more use.
+ * *diagnosed is what LLVM's diagnostics reported, or NULL. */
+char *generate_partitions(const Code *code, LLVMTargetMachineRef machine, char *const *diagnosed, size_t *bytes,
+                          const char **why);
+
 /* --- llvm/entries.c --- */
 
 /* Sets emitted->size and emitted->workspace. variants: what was emitted of the kernel's variants. */
@@ -193,6 +204,8 @@ void emit_entry(Code *code, const Program *program, LLVMValueRef function);
 
 /* --- llvm/packed.c --- */
 
+/* NAME, NAME_in or NAME_workspace_size of a kernel that was emitted. */
+LLVMValueRef function_named(Code *code, const char *symbol, const char *ending);
 LLVMValueRef emit_packed_size(Code *code, const Packing *packing); /* the function that also says what is refused */
 /* NAME_packed_size, NAME_pack_all, NAME_packed_all and NAME_packed_all_in, of functions that exist already: sizes has
  * what emit_packed_size returned for each packing. */
@@ -371,6 +384,7 @@ void emit_statements(Code *code, Stmt *const *statements, int count);
 void emit_early_checks(Code *code, const Stmt *body); /* checks of sizes, before anything is allocated */
 void emit_parallel_loop(Code *code, const Stmt *stmt);
 /* Whether a serial nest becomes a function that the kernel's twin may call too. */
+bool is_long_kernel(const Kernel *kernel);
 bool is_nest_apart(const Code *code, const Stmt *stmt);
 void emit_nest_apart(Code *code, const Stmt *stmt);
 

@@ -181,14 +181,6 @@ static bool run_passes(Emission *emission, const char *pipeline) {
     return false;
 }
 
-static int instruction_count(LLVMValueRef function) {
-    int count = 0;
-    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
-        for (LLVMValueRef value = LLVMGetFirstInstruction(block); value; value = LLVMGetNextInstruction(value))
-            count++;
-    return count;
-}
-
 /* Which passes leave alone: LLVM wants both together. */
 static const char *const left_alone[] = {"optnone", "noinline"};
 
@@ -268,6 +260,18 @@ static char *generate(Emission *emission, LLVMCodeGenFileType type, size_t *coun
     return bytes;
 }
 
+/* A long module by several processes. */
+static char *generate_object(Emission *emission, size_t *count) {
+    const char *why = NULL;
+    if (partition_count(&emission->code) < 2)
+        return generate(emission, LLVMObjectFile, count);
+    char *bytes = generate_partitions(&emission->code, emission->machine, &emission->error, count, &why);
+    drop_module(&emission->code);
+    if (!bytes)
+        keep_error(emission, why);
+    return bytes;
+}
+
 static char *module_bytes(Emission *emission, EmitKind kind, size_t *count) {
     if (emission->code.problem) {
         keep_error(emission, emission->code.problem);
@@ -277,9 +281,9 @@ static char *module_bytes(Emission *emission, EmitKind kind, size_t *count) {
         verify(emission);
     if (!optimize(emission))
         return NULL;
-    char *bytes = kind == EMIT_LLVM
-                      ? module_text(emission, count)
-                      : generate(emission, kind == EMIT_OBJECT ? LLVMObjectFile : LLVMAssemblyFile, count);
+    char *bytes = kind == EMIT_LLVM     ? module_text(emission, count)
+                  : kind == EMIT_OBJECT ? generate_object(emission, count)
+                                        : generate(emission, LLVMAssemblyFile, count);
     bool whole = !bytes || emission->error || add_constants(&emission->code, &bytes, count);
     if (bytes && (emission->error || !whole)) {
         free(bytes);

@@ -354,6 +354,7 @@ static void call_variant(Code *code, const Program *program, const Variant *vari
 
 void begin_kernel(Code *code, const Kernel *kernel) {
     code->kernel = kernel;
+    code->nests_apart = code->has_twin || is_long_kernel(kernel);
     code->lanes_chosen = code->lanes_converted = code->functions_placed = 0;
     code->placements = code->slices = code->checked = (Map){0};
     code->outlined_count = 0;
@@ -395,6 +396,14 @@ static Emitted emit_variant(Code *code, const Variant *variant) {
     return emitted;
 }
 
+/* NAME_in is an alias where NAME.in has the code. */
+LLVMValueRef function_named(Code *code, const char *symbol, const char *ending) {
+    LLVMValueRef inside = LLVMGetNamedFunction(code->module, arena_printf(code->arena, "%s.in", symbol));
+    if (inside && !strcmp(ending, "_in"))
+        return inside;
+    return LLVMGetNamedFunction(code->module, arena_printf(code->arena, "%s%s", symbol, ending));
+}
+
 /* Another name, for others: calls inside the object reach the function itself, whatever libraries define. */
 static void export_as(Code *code, LLVMValueRef function, const char *name) {
     LLVMSetLinkage(function, LLVMInternalLinkage);
@@ -419,10 +428,26 @@ static LLVMValueRef emit_ways_in(Code *code, const Kernel *kernel, const Emitted
     return emit_other_way(code, program, &emitted, symbol);
 }
 
+/* NAME_packed and what is beside it, as other names of what NAME has. */
+static void name_packed(Code *code, const Kernel *kernel) {
+    static const char *const endings[] = {"", "_in", "_workspace_size"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        LLVMValueRef function = function_named(code, kernel->program->symbol, endings[i]);
+        const char *name = arena_printf(code->arena, "%s%s", kernel->packed->program->symbol, endings[i]);
+        LLVMAddAlias2(code->module, LLVMGlobalGetValueType(function), 0, function, name);
+    }
+}
+
+static void emit_packed(Code *code, const Kernel *kernel) {
+    if (kernel->packed_as_is)
+        name_packed(code, kernel);
+    else if (kernel->packed)
+        emit_ways_in(code, kernel->packed, NULL);
+}
+
 static void emit_packing(Code *code, const Kernel *kernel) {
     LLVMValueRef *sizes = ARENA_ARRAY(code->arena, LLVMValueRef, kernel->packing_count + 1);
-    if (kernel->packed)
-        emit_ways_in(code, kernel->packed, NULL);
+    emit_packed(code, kernel);
     code->has_twin = false;
     for (int i = 0; i < kernel->packing_count; i++) {
         const Kernel *packing = kernel->packings[i].kernel;
@@ -438,7 +463,7 @@ void emit_function(Code *code, const Kernel *kernel) {
     code->has_twin = false;
     for (int i = 0; i < kernel->variant_count; i++)
         variants[i] = emit_variant(code, &kernel->variants[i]);
-    code->has_twin = kernel->packed != NULL;
+    code->has_twin = kernel->packed && !kernel->packed_as_is;
     LLVMValueRef function = emit_ways_in(code, kernel, variants);
     emit_packing(code, kernel);
     if (code->options->candidate)

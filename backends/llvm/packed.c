@@ -185,9 +185,8 @@ static void emit_call_with_block(Code *code, const Kernel *kernel, const LLVMVal
         args[1 + program->size_count + i] = argument_is_packed(&kernel->program->arguments[i])
                                                 ? part_at(code, block, offsets[part++])
                                                 : LLVMGetParam(function, (unsigned)at++);
-    LLVMValueRef callee = LLVMGetNamedFunction(code->module, arena_printf(code->arena, "%s.in", program->symbol));
-    if (!callee)
-        callee = LLVMGetNamedFunction(code->module, arena_printf(code->arena, "%s_in", program->symbol));
+    const Program *has_code = kernel->packed_as_is ? kernel->program : program;
+    LLVMValueRef callee = function_named(code, has_code->symbol, "_in");
     LLVMValueRef call = emit_call(code, callee, args, 1 + program->size_count + program->argument_count);
     LLVMSetTailCall(call, true);
     LLVMBuildRet(code->builder, call);

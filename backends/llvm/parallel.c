@@ -328,7 +328,7 @@ void emit_parallel_loop(Code *code, const Stmt *stmt) {
 
 /* --- nests that two functions have in common --- */
 
-enum { NODES_APART = 64 }; /* of a nest that is worth a call */
+enum { NODES_APART = 64, NODES_LONG = 16384 }; /* of a nest that is worth a call; of a kernel that is long */
 
 /* Whether the caller has the tensor in registers. */
 static bool is_in_registers(const Code *code, const Tensor *tensor) {
@@ -356,19 +356,23 @@ static bool stands_alone(const Code *code, const Stmt *nest) {
     return true;
 }
 
-static bool is_long(const Stmt *nest) {
+static bool has_nodes(Stmt *const *stmts, int count, int most) {
     int nodes = 0;
-    EACH_STMT_OF(stmt, nest->body, nest->count)
+    EACH_STMT_OF(stmt, stmts, count)
         EACH_STMT_EXPR(e, stmt)
-            if (++nodes >= NODES_APART)
+            if (++nodes >= most)
                 return true;
     return false;
 }
 
+bool is_long_kernel(const Kernel *kernel) {
+    return has_nodes(kernel->body->body, kernel->body->count, NODES_LONG);
+}
+
 bool is_nest_apart(const Code *code, const Stmt *stmt) {
     const Frame *frame = code->frame;
-    return code->has_twin && !code->options->debug && !frame->outer && frame->depth == 0 &&
-           stmt->loop == LOOP_SERIAL && is_long(stmt) && stands_alone(code, stmt);
+    return code->nests_apart && !code->options->debug && !frame->outer && frame->depth == 0 &&
+           stmt->loop == LOOP_SERIAL && has_nodes(stmt->body, stmt->count, NODES_APART) && stands_alone(code, stmt);
 }
 
 void emit_nest_apart(Code *code, const Stmt *stmt) {

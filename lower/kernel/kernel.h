@@ -100,6 +100,7 @@ typedef struct Kernel {
     int variant_count; /* tried in order before the body */
     Variant *variants;
     const struct Kernel *packed; /* the same with const arguments packed in their places; or NULL */
+    bool packed_as_is;           /* no argument is rearranged: the packed function is this one under another name */
     int packing_count;
     Packing *packings;
     bool functions_called; /* math functions beyond FUNCTIONS_IN_PLACE are called */
@@ -153,7 +154,8 @@ int64_t thread_work(const Target *target);
  * NULL when it has none. Of an argument that is read at numbers alone, as the weights of all layers are, each slice is
  * such a constant. user: the source's schedule, whose statements name whole arguments; or NULL. */
 Program *packing_program(Arena *arena, const Program *program, const Schedule *user);
-/* Gives the kernel the functions for packed arguments, from a nest of its packing_program. */
+/* Gives the kernel the functions for packed arguments, from a nest of its packing_program. If the nest rearranges none,
+ * its schedule is dropped: the kernel's own is for the same data. */
 void add_packing(Kernel *kernel, const Nest *nest, const ExpandOptions *options);
 /* The size arguments of the functions that pack the argument: the sizes of its shape, in the program's order. */
 const Var **packing_sizes(Arena *arena, const Program *program, const Tensor *argument, int *count);

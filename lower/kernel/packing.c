@@ -264,8 +264,8 @@ static Packing pack_argument(Arena *arena, const Nest *nest, Argument *argument,
     };
 }
 
-void add_packing(Kernel *kernel, const Nest *nest, const ExpandOptions *options) {
-    Arena *arena = kernel->arena;
+/* NAME_packed under construction: the nest's program with packed arguments in place of the const ones. */
+static Program *packed_program(Arena *arena, const Nest *nest, Kernel *kernel, const ExpandOptions *options) {
     Program *program = ARENA_NEW(arena, Program);
     *program = *nest->program;
     program->symbol = arena_printf(arena, "%s_packed", nest->program->symbol);
@@ -276,6 +276,34 @@ void add_packing(Kernel *kernel, const Nest *nest, const ExpandOptions *options)
         *argument = nest->program->arguments[i];
         if (argument->tensor && argument->tensor->role == ROLE_CONSTANT)
             kernel->packings[kernel->packing_count++] = pack_argument(arena, nest, argument, options);
+    }
+    return program;
+}
+
+static bool rearranges(const Kernel *kernel) {
+    for (int i = 0; i < kernel->packing_count; i++)
+        if (kernel->packings[i].rearranged > 0)
+            return true;
+    return false;
+}
+
+static Kernel *kernel_named(Arena *arena, const Kernel *kernel, const char *symbol) {
+    Kernel *named = ARENA_NEW(arena, Kernel);
+    Program *program = ARENA_NEW(arena, Program);
+    *program = *kernel->program;
+    program->symbol = symbol;
+    *named = *kernel;
+    named->program = program;
+    return named;
+}
+
+void add_packing(Kernel *kernel, const Nest *nest, const ExpandOptions *options) {
+    Arena *arena = kernel->arena;
+    Program *program = packed_program(arena, nest, kernel, options);
+    kernel->packed_as_is = !rearranges(kernel);
+    if (kernel->packed_as_is) {
+        kernel->packed = kernel_named(arena, kernel, program->symbol);
+        return;
     }
     Nest *over = ARENA_NEW(arena, Nest);
     *over = *nest;

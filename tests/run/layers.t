@@ -29,7 +29,7 @@ floats_packed: rearranged by packing: w in 3 of 3 parts; packed as they are: b
 some_packed: rearranged by packing: w in 2 of 2 parts
 twice_packed: rearranged by packing: w in 2 of 3 parts
 beside_packed: rearranged by packing: w in 1 of 2 parts
-whole_packed: packed as they are: w
+whole_packed: packed as they are: w; the same function as whole
 pairs_packed: rearranged by packing: w in 4 of 4 parts
 EOF
 cat >known.tensor <<'EOF'

@@ -1,0 +1,339 @@
+/* partitions.c - the object of a long module: its functions are shared out among partitions, several processes
+ * generate the code of one partition each, and the objects become one (merge.c).
+ *
+ * Needs a module that is optimized. The partitions depend on the module alone, so the object is the same whatever the
+ * number of processes. What one partition has and others use is a hidden symbol among them, and a local one of the
+ * object. The first partition also has what is no function: constants and the assembly of the runtime.
+ *
+ * A partition whose process cannot be started is generated here, of a copy of the module.
+ */
+#include "backends/llvm/code.h"
+#include "lang/diag.h"
+#include "lang/terminal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <llvm-c/Comdat.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* LLVM instructions of a partition, which take some tenths of a second. More partitions make no compilation shorter. */
+enum { PARTITION_INSTRUCTIONS = 8192, MOST_PARTITIONS = 32 };
+
+typedef struct Partition {
+    int number;
+    pid_t pid;   /* of the process that generates it; 0: none does now */
+    int output;  /* of the process, to be read */
+    char *bytes; /* malloc'ed */
+    size_t count, capacity;
+} Partition;
+
+typedef struct Partitions {
+    const Code *code;
+    LLVMTargetMachineRef machine;
+    LIST(int) function_partitions, alias_partitions; /* of all functions and aliases of the module, in its order */
+    Partition items[MOST_PARTITIONS];
+    int count;
+    const char *why;        /* the first failure, or NULL */
+    char *const *diagnosed; /* what LLVM's diagnostics reported, or NULL */
+} Partitions;
+
+/* --- sharing out -------------------------------------------------------------------------------------------------- */
+
+int instruction_count(LLVMValueRef function) {
+    int count = 0;
+    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
+        for (LLVMValueRef value = LLVMGetFirstInstruction(block); value; value = LLVMGetNextInstruction(value))
+            count++;
+    return count;
+}
+
+static int64_t module_instructions(LLVMModuleRef module) {
+    int64_t count = 0;
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        count += instruction_count(f);
+    return count;
+}
+
+static int partition_of_function(const Partitions *partitions, LLVMValueRef function) {
+    int i = 0;
+    for (LLVMValueRef f = LLVMGetFirstFunction(partitions->code->module); f != function; f = LLVMGetNextFunction(f))
+        i++;
+    return partitions->function_partitions.items[i];
+}
+
+/* A partition has the next functions until it has its part of the instructions. */
+static void share_out(Partitions *partitions, int64_t instructions) {
+    LLVMModuleRef module = partitions->code->module;
+    Arena *arena = partitions->code->arena;
+    int64_t before = 0;
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+        list_push(arena, &partitions->function_partitions, (int)(before * partitions->count / instructions));
+        before += instruction_count(f);
+    }
+    for (LLVMValueRef a = LLVMGetFirstGlobalAlias(module); a; a = LLVMGetNextGlobalAlias(a))
+        list_push(arena, &partitions->alias_partitions, partition_of_function(partitions, LLVMAliasGetAliasee(a)));
+}
+
+static void make_hidden(LLVMValueRef symbol) {
+    LLVMLinkage linkage = LLVMGetLinkage(symbol);
+    if (linkage != LLVMInternalLinkage && linkage != LLVMPrivateLinkage)
+        return;
+    LLVMSetLinkage(symbol, LLVMExternalLinkage);
+    LLVMSetVisibility(symbol, LLVMHiddenVisibility);
+}
+
+static void make_all_hidden(LLVMModuleRef module) {
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        make_hidden(f);
+    for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g))
+        make_hidden(g);
+}
+
+/* --- the code of a partition -------------------------------------------------------------------------------------- */
+
+static void leave_to_others(LLVMValueRef symbol) {
+    if (LLVMIsDeclaration(symbol))
+        return;
+    LLVMSetComdat(symbol, NULL);
+    LLVMSetLinkage(symbol, LLVMAvailableExternallyLinkage);
+}
+
+/* LLVM-C cannot delete an alias. One that nothing uses goes if it names a function that is there. */
+static void drop_alias(LLVMValueRef alias, LLVMValueRef function) {
+    LLVMAliasSetAliasee(alias, function);
+    LLVMSetVisibility(alias, LLVMDefaultVisibility);
+    LLVMSetLinkage(alias, LLVMInternalLinkage);
+}
+
+static bool run_passes(LLVMModuleRef module, LLVMTargetMachineRef machine, const char *pipeline, char **why) {
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef error = LLVMRunPasses(module, pipeline, machine, options);
+    LLVMDisposePassBuilderOptions(options);
+    if (error)
+        *why = LLVMGetErrorMessage(error);
+    return !error;
+}
+
+/* Takes all out of the module that others have. */
+static bool reduce(const Partitions *partitions, LLVMModuleRef module, int number, char **why) {
+    int i = 0;
+    LLVMValueRef own = NULL;
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+        if (partitions->function_partitions.items[i++] != number)
+            leave_to_others(f);
+        else if (!LLVMIsDeclaration(f))
+            own = f;
+    }
+    i = 0;
+    for (LLVMValueRef a = LLVMGetFirstGlobalAlias(module); a; a = LLVMGetNextGlobalAlias(a))
+        if (partitions->alias_partitions.items[i++] != number)
+            drop_alias(a, own);
+    if (number > 0) {
+        for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g))
+            leave_to_others(g);
+        LLVMSetModuleInlineAsm2(module, "", 0);
+    }
+    return run_passes(module, partitions->machine, "elim-avail-extern,globaldce", why);
+}
+
+/* The object of a partition, of a module that is changed; NULL with *why, which LLVM made. */
+static LLVMMemoryBufferRef generate(const Partitions *partitions, LLVMModuleRef module, int number, char **why) {
+    LLVMMemoryBufferRef object = NULL;
+    if (!reduce(partitions, module, number, why) ||
+        LLVMTargetMachineEmitToMemoryBuffer(partitions->machine, module, LLVMObjectFile, why, &object))
+        return NULL;
+    if (!*partitions->diagnosed)
+        return object;
+    LLVMDisposeMemoryBuffer(object);
+    *why = LLVMCreateMessage(*partitions->diagnosed);
+    return NULL;
+}
+
+static void keep_bytes(Partition *partition, const char *from, size_t count) {
+    if (partition->count + count > partition->capacity) {
+        partition->capacity =
+            2 * partition->capacity > partition->count + count ? 2 * partition->capacity : partition->count + count;
+        partition->bytes = memory_given(realloc(partition->bytes, partition->capacity));
+    }
+    memcpy(partition->bytes + partition->count, from, count);
+    partition->count += count;
+}
+
+static void generate_here(Partitions *partitions, Partition *partition) {
+    char *why = NULL;
+    LLVMModuleRef copy = LLVMCloneModule(partitions->code->module);
+    LLVMMemoryBufferRef object = generate(partitions, copy, partition->number, &why);
+    if (object) {
+        keep_bytes(partition, LLVMGetBufferStart(object), LLVMGetBufferSize(object));
+        LLVMDisposeMemoryBuffer(object);
+    } else
+        partitions->why = arena_strdup(partitions->code->arena, why);
+    LLVMDisposeMessage(why);
+    LLVMDisposeModule(copy);
+}
+
+/* --- processes ---------------------------------------------------------------------------------------------------- */
+
+static bool write_all(int output, const char *bytes, size_t count) {
+    while (count > 0) {
+        ssize_t written = write(output, bytes, count);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return false;
+        bytes += written;
+        count -= (size_t)written;
+    }
+    return true;
+}
+
+/* In the process of a partition: writes the object and ends with 0, or with 1 after what LLVM said. It ends with the
+ * compiler. */
+_Noreturn static void be_partition(const Partitions *partitions, const Partition *partition, pid_t parent, int output) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    char *why = NULL;
+    LLVMMemoryBufferRef object = generate(partitions, partitions->code->module, partition->number, &why);
+    bool written = object ? write_all(output, LLVMGetBufferStart(object), LLVMGetBufferSize(object))
+                          : write_all(output, why, strlen(why));
+    _exit(object && written ? 0 : 1);
+}
+
+static bool start_process(Partitions *partitions, Partition *partition) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC))
+        return false;
+    fflush(NULL);
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0)
+        be_partition(partitions, partition, parent, ends[1]);
+    close(ends[1]);
+    if (pid < 0) {
+        close(ends[0]);
+        return false;
+    }
+    partition->pid = pid;
+    partition->output = ends[0];
+    return true;
+}
+
+/* Each partition by a process of its own; where none can be started, here. */
+static void start_partition(Partitions *partitions, Partition *partition) {
+    if (start_process(partitions, partition))
+        return;
+    show(stderr, "tensorc: warning: a part of the code is generated without a process of its own: %s\n",
+         strerror(errno));
+    generate_here(partitions, partition);
+}
+
+static void end_process(Partitions *partitions, Partition *partition) {
+    int status = 0;
+    close(partition->output);
+    while (waitpid(partition->pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    partition->pid = 0;
+    if (partitions->why || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
+        return;
+    Arena *arena = partitions->code->arena;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
+        partitions->why = arena_strndup(arena, partition->bytes ? partition->bytes : "", partition->count);
+    else if (WIFEXITED(status))
+        partitions->why =
+            arena_printf(arena, "a process that generates code ended with status %d", WEXITSTATUS(status));
+    else
+        partitions->why = arena_printf(arena, "a process that generates code was ended by signal %d", WTERMSIG(status));
+}
+
+/* Reads what there is. */
+static void read_output(Partitions *partitions, Partition *partition) {
+    char bytes[1 << 16];
+    ssize_t count = read(partition->output, bytes, sizeof bytes);
+    if (count > 0)
+        keep_bytes(partition, bytes, (size_t)count);
+    else if (count == 0 || errno != EINTR)
+        end_process(partitions, partition);
+}
+
+static int running_count(const Partitions *partitions) {
+    int running = 0;
+    for (int i = 0; i < partitions->count; i++)
+        running += partitions->items[i].pid != 0;
+    return running;
+}
+
+static void wait_for_output(Partitions *partitions) {
+    struct pollfd waits[MOST_PARTITIONS];
+    Partition *of[MOST_PARTITIONS];
+    int count = 0;
+    for (int i = 0; i < partitions->count; i++)
+        if (partitions->items[i].pid) {
+            waits[count] = (struct pollfd){.fd = partitions->items[i].output, .events = POLLIN};
+            of[count++] = &partitions->items[i];
+        }
+    if (poll(waits, (nfds_t)count, -1) < 0 && errno != EINTR)
+        waits[0].revents = POLLIN; /* then each in its turn */
+    for (int i = 0; i < count; i++)
+        if (waits[i].revents)
+            read_output(partitions, of[i]);
+}
+
+static void generate_all(Partitions *partitions, int jobs) {
+    int started = 0;
+    while (!partitions->why && (started < partitions->count || running_count(partitions) > 0)) {
+        if (started < partitions->count && running_count(partitions) < jobs)
+            start_partition(partitions, &partitions->items[started++]);
+        else
+            wait_for_output(partitions);
+    }
+    for (int i = 0; i < partitions->count; i++)
+        if (partitions->items[i].pid) {
+            kill(partitions->items[i].pid, SIGKILL);
+            end_process(partitions, &partitions->items[i]);
+        }
+}
+
+/* --- the whole ---------------------------------------------------------------------------------------------------- */
+
+static char *merge(Partitions *partitions, size_t *bytes) {
+    char *objects[MOST_PARTITIONS];
+    size_t counts[MOST_PARTITIONS];
+    for (int i = 0; i < partitions->count; i++) {
+        objects[i] = partitions->items[i].bytes;
+        counts[i] = partitions->items[i].count;
+    }
+    char *merged = objects_merge(objects, counts, partitions->count, bytes);
+    if (!merged)
+        partitions->why = "the parts of the code do not make an object";
+    return merged;
+}
+
+int partition_count(const Code *code) {
+    int64_t count = code->options->debug || code->options->candidate || code->options->kind != EMIT_OBJECT
+                        ? 1
+                        : module_instructions(code->module) / PARTITION_INSTRUCTIONS;
+    return count < 1 ? 1 : count > MOST_PARTITIONS ? MOST_PARTITIONS : (int)count;
+}
+
+char *generate_partitions(const Code *code, LLVMTargetMachineRef machine, char *const *diagnosed, size_t *bytes,
+                          const char **why) {
+    Partitions partitions = {.code = code, .machine = machine, .count = partition_count(code), .diagnosed = diagnosed};
+    for (int i = 0; i < partitions.count; i++)
+        partitions.items[i].number = i;
+    make_all_hidden(code->module);
+    share_out(&partitions, module_instructions(code->module));
+    generate_all(&partitions, code->options->jobs > 1 ? code->options->jobs : 1);
+    char *object = partitions.why ? NULL : merge(&partitions, bytes);
+    for (int i = 0; i < partitions.count; i++)
+        free(partitions.items[i].bytes);
+    *why = partitions.why;
+    return object;
+}

@@ -1,0 +1,110 @@
+#!/bin/sh
+# Long functions, whose code several processes generate: the object is the same whatever their number, computes what
+# the assembly does, defines the same names, and is there although processes cannot be started.
+. "${srcdir:-.}/tests/lib.sh"
+cd "$work" || exit 1
+
+# Stages that are much code each, constants, a packed argument, math functions, an index that is checked.
+awk 'BEGIN {
+    print "def wave(float(N, M) a, const float(M, M) w, int32(N) p) -> (z) {"
+    print "    table(i) = float(i * 7 % 13) where i in 0:300"
+    print "    t0(i, j) = a(i, j)"
+    for (k = 1; k <= 30; k++) {
+        t = "t" k - 1
+        printf "    t%d(i, j) = 0.3 * tanh(%s(i, j + 1) else wrap) + 0.%d * (%s(i + 1, j - %d) else edge)", k, t,
+            k % 3 + 1, t, k % 5 + 1
+        printf " - erf(%s(i - %d, j) else 0) / (1 + exp(%s(p(i), j))) + 0.1 * table(%d + j %% 7)", t, k % 3 + 1, t, k
+        print " + (a(i - 1, j - 2) else reflect) where i in 0:N, j in 0:M"
+        if (k % 10 == 0)
+            printf "    m%d(i, j) +=! t%d(i, r) * w(r, j)\n    t%dx(i, j) = m%d(i, j) / float(M)\n", k, k, k, k
+    }
+    print "    z(i, j) = t30(i, j) + t10x(i, j) + t20x(i, j) + t30x(i, j)"
+    print "}"
+    print "export wave"
+}' >wave.tensor
+cat >main.c <<'E2'
+#include "wave.h"
+#include <stdio.h>
+#include <stdlib.h>
+enum { N = 21, M = 37 };
+static float a[N][M], w[M][M], z[N][M];
+static int32_t p[N];
+int main(void) {
+    for (int i = 0; i < N * M; i++)
+        a[0][i] = (float)(i * 37 % 101) / 101;
+    for (int i = 0; i < M * M; i++)
+        w[0][i] = (float)(i * 53 % 97) / 97;
+    for (int i = 0; i < N; i++)
+        p[i] = N - 1 - i;
+    struct wave_packed_w *packed = aligned_alloc(64, ((size_t)wave_packed_w_size(M) + 63) / 64 * 64);
+    int status = wave(N, M, a[0], w[0], p, z[0]);
+    fwrite(z, sizeof z, 1, stdout);
+    status |= wave_pack_w(M, w[0], packed) | wave_packed(N, M, a[0], packed, p, z[0]);
+    fwrite(z, sizeof z, 1, stdout);
+    p[0] = N;
+    status |= wave(N, M, a[0], w[0], p, z[0]) == 0;
+    free(packed);
+    return status;
+}
+E2
+
+# has_parts OBJECT: code of one part names another's
+has_parts() { readelf -rW "$1" | grep -q 'wave.*\.loop'; }
+# names OBJECT: what it defines and uses; assemblers add a name of tables to what is -fPIC.
+names() { nm -g "$1" | cut -c18- | grep -v _GLOBAL_OFFSET_TABLE_ | sort; }
+# objects TARGET THREADS OPTION...: one.o by one process, whole.o by way of assembly; compared with others
+objects() {
+    objects_what="$*" target=$1 threads=$2
+    shift 2
+    set -- "$TENSORC" --target="$target" --threads="$threads" wave.tensor "$@"
+    runs "$objects_what: by one process" "$@" --jobs=1 -c -o one.o --header wave.h
+    runs "$objects_what: by three" "$@" --jobs=3 -c -o three.o
+    same one.o three.o "$objects_what: they make the same object"
+    ok "$objects_what: the object has parts" has_parts one.o
+    runs "$objects_what: as assembly" "$@" -S -o whole.s
+    ok "$objects_what: which is assembled" "$assembler" -c whole.s -o whole.o
+    is "$(names one.o)" "$(names whole.o)" "$objects_what: others see the same names"
+}
+# results NAME: what the program with NAME.o computes, in NAME.z
+results() { "$assembler" $static -std=c11 -o program main.c "$1.o" -lm -lpthread && $emulator ./program >"$1.z"; }
+# compared: of one.o and whole.o
+compared() {
+    ok "$objects_what: the program runs" results one
+    ok "$objects_what: so does that of the assembly" results whole
+    same one.z whole.z "$objects_what: they compute the same"
+}
+
+assembler=$CC static='' emulator=''
+for options in '1' '2 -fPIC'; do
+    objects x86-64-v3 $options
+    if runs_here x86-64-v3; then compared; else skip "this machine does not run x86-64-v3" 3; fi
+done
+if have qemu-aarch64 && have aarch64-linux-gnu-gcc; then
+    assembler=aarch64-linux-gnu-gcc static=-static emulator=qemu-aarch64
+    objects aarch64 2
+    compared
+else
+    skip "no emulator of ARM here" 10
+fi
+
+# --- processes that cannot be started, or do not end well
+
+runs "as it should be" "$TENSORC" --target=x86-64-v3 --threads=1 -c wave.tensor -o right.o
+make_failing
+for name in fork pipe2; do
+    rm -f out.o
+    capture env FAIL_NAME=$name FAIL_AT=2 FAIL_ON=1 FAIL_ERROR=11 LD_PRELOAD="$failing" "$TENSORC" --target=x86-64-v3 \
+        --threads=1 --jobs=2 -c wave.tensor -o out.o
+    is "$status $(sort -u err)" "0 tensorc: warning: a part of the code is generated without a process of its own: \
+Resource temporarily unavailable" "$name fails: gone around, with a word"
+    same right.o out.o "and the object is the same"
+done
+rm -f out.o
+capture env FAIL_NAME=write FAIL_AT=1 FAIL_FORKED=1 FAIL_KILL=1 LD_PRELOAD="$failing" "$TENSORC" --target=x86-64-v3 \
+    --threads=1 --jobs=2 -c wave.tensor -o out.o
+is "$status $(cat err)" "1 tensorc: error: cannot generate code for x86-64-v3: a process that generates code was ended \
+by signal 9" "a process is killed: one line"
+[ ! -e out.o ]
+report $? "and no object"
+
+done_testing
