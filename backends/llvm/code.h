@@ -351,7 +351,8 @@ void registers_write(Code *code, struct Registers *registers, const Expr *index,
 
 typedef struct Placement {
     bool stack;
-    LLVMValueRef offset; /* bytes from the frame's heap, when not on the stack */
+    LLVMValueRef offset;  /* bytes from the frame's heap, when not on the stack */
+    LLVMValueRef address; /* in a nest apart: its parameter; else NULL */
 } Placement;
 typedef struct Slices {
     LLVMValueRef offset, bytes, count; /* first byte, bytes of one slice, how many slices */
@@ -380,11 +381,14 @@ void bring_runtime(Code *code);             /* the module gets the parts of the 
 /* --- statements --- */
 
 void emit_statement(Code *code, const Stmt *stmt);
+void bind_registers(Code *code, const Stmt *allocation); /* in the open frame */
+LLVMValueRef temporary_address(Code *code, const Tensor *tensor); /* in the open frame */
 void emit_statements(Code *code, Stmt *const *statements, int count);
 void emit_early_checks(Code *code, const Stmt *body); /* checks of sizes, before anything is allocated */
 void emit_parallel_loop(Code *code, const Stmt *stmt);
 /* Whether a serial nest becomes a function that the kernel's twin may call too. */
 bool is_long_kernel(const Kernel *kernel);
+/* Whether a loop, or one that is alone in allocations of registers, is a function: emit_nest_apart makes and calls it. */
 bool is_nest_apart(const Code *code, const Stmt *stmt);
 void emit_nest_apart(Code *code, const Stmt *stmt);
 

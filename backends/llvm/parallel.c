@@ -18,10 +18,14 @@
 typedef struct Outline {
     Code *code;
     const Stmt *stmt;
-    const Slices *slices;        /* or NULL */
+    const Stmt *apart;    /* a serial nest: the loop, or the first allocation around it; else NULL */
+    bool by_heap;         /* reaches temporaries as its caller does: addresses of their own would fill registers */
+    bool by_address;      /* a nest that has a twin, whose temporaries may be elsewhere, gets their addresses */
+    const Slices *slices; /* or NULL */
     LIST(const Var *) variables; /* of the caller's frame */
     LIST(const Tensor *) tensors;
-    LIST(Placement *) placements; /* those whose offsets are not constant */
+    LIST(const Tensor *) on_heap; /* at constant places of the caller's memory, which is passed as a whole */
+    LIST(Placement *) placements; /* those whose offsets are not constant; in a nest apart all of them */
     Map seen;
     Map inner;                 /* variables and buffers of this loop: an earlier loop may have shared them */
     bool checks;               /* the body may return a status */
@@ -34,20 +38,38 @@ enum { LOOP_BEGIN, LOOP_END, LOOP_VALUES };
 
 /* --- what the body needs --- */
 
+/* Whether the tensor is a temporary at a constant place of the caller's memory. */
+static bool is_placed(const Code *code, const Tensor *tensor) {
+    const Placement *placement = address_map_get(&code->placements, tensor);
+    return placement && !placement->stack && LLVMIsConstant(placement->offset);
+}
+
+static bool is_listed(const Outline *outline, const Tensor *tensor) {
+    for (int i = 0; i < outline->tensors.count; i++)
+        if (outline->tensors.items[i] == tensor)
+            return true;
+    for (int i = 0; i < outline->on_heap.count; i++)
+        if (outline->on_heap.items[i] == tensor)
+            return true;
+    return false;
+}
+
 static void collect_tensor(Outline *outline, const Tensor *tensor) {
     Code *code = outline->code;
     tensor = tensor_in_memory(tensor);
     const Buffer *buffer = address_map_get(&code->frame->buffers, tensor);
     if (address_map_get(&outline->inner, tensor))
         return;
-    for (int i = 0; i < outline->tensors.count; i++)
-        if (outline->tensors.items[i] == tensor)
-            return;
+    if (is_listed(outline, tensor))
+        return;
     if (!buffer || (!buffer->registers && LLVMIsAGlobalVariable(buffer->pointer)))
         return;
     if (buffer->registers)
         INTERNAL_ERROR("the register buffer %s is used by a parallel loop inside", tensor->name);
-    list_push(code->arena, &outline->tensors, tensor);
+    if (outline->by_heap && is_placed(code, tensor))
+        list_push(code->arena, &outline->on_heap, tensor);
+    else
+        list_push(code->arena, &outline->tensors, tensor);
 }
 
 static void collect_expr(Outline *outline, const Expr *e) {
@@ -67,7 +89,7 @@ static void collect_expr(Outline *outline, const Expr *e) {
 
 static void collect_placement(Outline *outline, const Tensor *tensor) {
     Placement *placement = address_map_get(&outline->code->placements, tensor);
-    if (placement && !placement->stack && !LLVMIsConstant(placement->offset))
+    if (placement && !placement->stack && (outline->by_address || !LLVMIsConstant(placement->offset)))
         list_push(outline->code->arena, &outline->placements, placement);
 }
 
@@ -92,7 +114,14 @@ static void collect_statements(Outline *outline, Stmt *const *statements, int co
     }
 }
 
-/* Order: variables, tensors, placements, then the slices' address and size. */
+static LLVMValueRef placement_value(Outline *outline, Placement *placement) {
+    Code *code = outline->code;
+    if (!outline->by_address)
+        return placement->offset;
+    return LLVMBuildInBoundsGEP2(code->builder, code->i8, code->frame->heap, &placement->offset, 1, "");
+}
+
+/* Order: variables, tensors, placements, then the slices' address and size, or the caller's memory. */
 static void collect_values(Outline *outline) {
     Code *code = outline->code;
     for (int i = 0; i < outline->variables.count; i++)
@@ -100,7 +129,9 @@ static void collect_values(Outline *outline) {
     for (int i = 0; i < outline->tensors.count; i++)
         list_push(code->arena, &outline->values, buffer_of(code, outline->tensors.items[i])->pointer);
     for (int i = 0; i < outline->placements.count; i++)
-        list_push(code->arena, &outline->values, outline->placements.items[i]->offset);
+        list_push(code->arena, &outline->values, placement_value(outline, outline->placements.items[i]));
+    if (outline->by_heap)
+        list_push(code->arena, &outline->values, code->frame->heap);
     if (outline->slices) {
         LLVMValueRef offset = outline->slices->offset;
         LLVMValueRef first = LLVMBuildInBoundsGEP2(code->builder, code->i8, code->frame->heap, &offset, 1, "slices");
@@ -140,6 +171,13 @@ static void open_inner(Outline *outline, LLVMValueRef function) {
     debug_function(outline->code, function, LLVMGetValueName2(function, &length), outline->stmt->loc);
 }
 
+static void bind_placement(const Outline *outline, Placement *placement, LLVMValueRef value) {
+    if (outline->by_address)
+        placement->address = value;
+    else
+        placement->offset = value;
+}
+
 /* Everything that the body names gets its value from a parameter. Offsets in a slice belong to the body alone. */
 static void bind_parameters(Outline *outline) {
     Code *code = outline->code;
@@ -156,15 +194,26 @@ static void bind_parameters(Outline *outline) {
         bind_buffer(code, outline->tensors.items[i], pointer);
     }
     for (int i = 0; i < outline->placements.count; i++)
-        outline->placements.items[i]->offset = LLVMGetParam(frame->function, next++);
+        bind_placement(outline, outline->placements.items[i], LLVMGetParam(frame->function, next++));
+    if (outline->by_heap)
+        frame->heap = LLVMGetParam(frame->function, next++);
     frame->depth = caller->depth;
+}
+
+/* Those that are reached as in the caller. */
+static void bind_on_heap(Outline *outline) {
+    for (int i = 0; i < outline->on_heap.count; i++) {
+        const Tensor *tensor = outline->on_heap.items[i];
+        bind_buffer(outline->code, tensor, temporary_address(outline->code, tensor));
+    }
 }
 
 /* Makes temporaries the caller's again: the next loop may be another piece of this one, with the same temporaries. */
 static void unbind_placements(Outline *outline) {
     int first = outline->variables.count + outline->tensors.count;
     for (int i = 0; i < outline->placements.count; i++)
-        outline->placements.items[i]->offset = outline->values.items[first + i];
+        bind_placement(outline, outline->placements.items[i],
+                       outline->by_address ? NULL : outline->values.items[first + i]);
 }
 
 static void emit_values_loop(Outline *outline, LLVMValueRef begin, LLVMValueRef end) {
@@ -210,8 +259,11 @@ static void emit_loop_function(Outline *outline) {
     outline->loop = inner_function(outline, "loop", code->i32, types, LOOP_VALUES + count);
     open_inner(outline, outline->loop);
     bind_parameters(outline);
+    bind_on_heap(outline);
     forget_values(code);
     LLVMValueRef begin = LLVMGetParam(outline->loop, LOOP_BEGIN), end = LLVMGetParam(outline->loop, LOOP_END);
+    for (const Stmt *around = outline->apart; around && around != outline->stmt; around = around->body[0])
+        bind_registers(code, around);
     if (outline->slices)
         emit_slices_loop(outline, begin, end);
     else
@@ -287,8 +339,8 @@ static void emit_threads(Outline *outline, LLVMValueRef extent, LLVMValueRef wor
     LLVMValueRef closure = fill_closure(outline, extent);
     emit_call(code, launch_function(code), (LLVMValueRef[]){closure, work}, 2);
     if (outline->checks)
-        return_if_failed(code, LLVMBuildLoad2(code->builder, code->i32,
-                                              closure_field(outline, closure, CLOSURE_STATUS), ""));
+        return_if_failed(code,
+                         LLVMBuildLoad2(code->builder, code->i32, closure_field(outline, closure, CLOSURE_STATUS), ""));
 }
 
 /* The body's own function, and for threads the one that unpacks a closure. */
@@ -299,6 +351,8 @@ static void emit_functions(Outline *outline, bool threads) {
     EACH_EXPR(e, stmt->extent)
         collect_expr(outline, e);
     note_inner(outline, stmt);
+    for (const Stmt *around = outline->apart; around && around != stmt; around = around->body[0])
+        note_inner(outline, around);
     collect_statements(outline, stmt->body, stmt->count);
     collect_values(outline);
     emit_loop_function(outline);
@@ -343,12 +397,10 @@ static bool reads_registers(const Code *code, const Stmt *stmt) {
     return false;
 }
 
-/* Whether nothing in the nest needs its caller's frame or threads. */
+/* Whether nothing in the nest needs its caller's registers or threads. */
 static bool stands_alone(const Code *code, const Stmt *nest) {
     EACH_STMT_OF(stmt, nest->body, nest->count) {
-        const Placement *placement = stmt->kind == STMT_ALLOCATE ? address_map_get(&code->placements, stmt->tensor)
-                                                                  : NULL;
-        if ((placement && !placement->stack) || (stmt->kind == STMT_FOR && stmt->loop == LOOP_PARALLEL))
+        if (stmt->kind == STMT_FOR && stmt->loop == LOOP_PARALLEL)
             return false;
         if (is_in_registers(code, stmt->tensor) || reads_registers(code, stmt))
             return false;
@@ -369,15 +421,29 @@ bool is_long_kernel(const Kernel *kernel) {
     return has_nodes(kernel->body->body, kernel->body->count, NODES_LONG);
 }
 
+/* The loop that is alone in allocations of registers, or the statement itself. */
+static const Stmt *inside_registers(const Stmt *stmt) {
+    while (stmt->kind == STMT_ALLOCATE && stmt->tensor->scope == SCOPE_REGISTER && stmt->count == 1)
+        stmt = stmt->body[0];
+    return stmt;
+}
+
 bool is_nest_apart(const Code *code, const Stmt *stmt) {
     const Frame *frame = code->frame;
-    return code->nests_apart && !code->options->debug && !frame->outer && frame->depth == 0 &&
-           stmt->loop == LOOP_SERIAL && has_nodes(stmt->body, stmt->count, NODES_APART) && stands_alone(code, stmt);
+    if (!code->nests_apart || code->options->debug || frame->outer || frame->depth > 0)
+        return false;
+    const Stmt *nest = inside_registers(stmt);
+    return nest->kind == STMT_FOR && nest->loop == LOOP_SERIAL && has_nodes(nest->body, nest->count, NODES_APART) &&
+           stands_alone(code, nest);
 }
 
 void emit_nest_apart(Code *code, const Stmt *stmt) {
-    Outline outline = {.code = code, .stmt = stmt};
-    LLVMValueRef extent = loop_extent(code, stmt);
+    Outline outline = {.code = code,
+                       .stmt = inside_registers(stmt),
+                       .apart = stmt,
+                       .by_heap = !code->has_twin && code->frame->heap,
+                       .by_address = code->has_twin};
+    LLVMValueRef extent = loop_extent(code, outline.stmt);
     emit_functions(&outline, false);
     int count = LOOP_VALUES + outline.values.count;
     LLVMValueRef *args = ARENA_ARRAY(code->arena, LLVMValueRef, count);

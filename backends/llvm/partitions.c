@@ -69,13 +69,20 @@ static int partition_of_function(const Partitions *partitions, LLVMValueRef func
     return partitions->function_partitions.items[i];
 }
 
-/* A partition has the next functions until it has its part of the instructions. */
+/* A partition has the next functions until it has its part of the instructions; none is without a function that has
+ * code. */
 static void share_out(Partitions *partitions, int64_t instructions) {
     LLVMModuleRef module = partitions->code->module;
     Arena *arena = partitions->code->arena;
-    int64_t before = 0;
+    int64_t wanted = partitions->count, before = 0, part = 0;
+    partitions->count = 1;
     for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
-        list_push(arena, &partitions->function_partitions, (int)(before * partitions->count / instructions));
+        int64_t next = before * wanted / instructions;
+        if (next > part && !LLVMIsDeclaration(f)) {
+            partitions->count++;
+            part = next;
+        }
+        list_push(arena, &partitions->function_partitions, partitions->count - 1);
         before += instruction_count(f);
     }
     for (LLVMValueRef a = LLVMGetFirstGlobalAlias(module); a; a = LLVMGetNextGlobalAlias(a))
@@ -326,10 +333,10 @@ int partition_count(const Code *code) {
 char *generate_partitions(const Code *code, LLVMTargetMachineRef machine, char *const *diagnosed, size_t *bytes,
                           const char **why) {
     Partitions partitions = {.code = code, .machine = machine, .count = partition_count(code), .diagnosed = diagnosed};
-    for (int i = 0; i < partitions.count; i++)
-        partitions.items[i].number = i;
     make_all_hidden(code->module);
     share_out(&partitions, module_instructions(code->module));
+    for (int i = 0; i < partitions.count; i++)
+        partitions.items[i].number = i;
     generate_all(&partitions, code->options->jobs > 1 ? code->options->jobs : 1);
     char *object = partitions.why ? NULL : merge(&partitions, bytes);
     for (int i = 0; i < partitions.count; i++)

@@ -47,9 +47,11 @@ void emit_early_checks(Code *code, const Stmt *stmt) {
 
 /* --- lifetimes --- */
 
-static LLVMValueRef temporary_address(Code *code, const Tensor *tensor) {
+LLVMValueRef temporary_address(Code *code, const Tensor *tensor) {
     const Placement *placement = address_map_get(&code->placements, tensor);
     ENSURE(placement != NULL);
+    if (placement->address)
+        return placement->address;
     if (!placement->stack) {
         LLVMValueRef offset = placement->offset;
         return LLVMBuildInBoundsGEP2(code->builder, code->i8, code->frame->heap, &offset, 1, tensor->name);
@@ -58,14 +60,21 @@ static LLVMValueRef temporary_address(Code *code, const Tensor *tensor) {
     return entry_alloca(code, type, DATA_ALIGNMENT, tensor->name);
 }
 
+void bind_registers(Code *code, const Stmt *allocation) {
+    Buffer *buffer = ARENA_NEW(code->arena, Buffer);
+    *buffer = (Buffer){.tensor = allocation->tensor, .registers = registers_new(code, allocation)};
+    address_map_set(code->arena, &code->frame->buffers, allocation->tensor, buffer);
+}
+
 static void emit_allocation(Code *code, const Stmt *stmt) {
-    if (stmt->tensor->scope == SCOPE_REGISTER) {
-        Buffer *buffer = ARENA_NEW(code->arena, Buffer);
-        *buffer = (Buffer){.tensor = stmt->tensor, .registers = registers_new(code, stmt)};
-        address_map_set(code->arena, &code->frame->buffers, stmt->tensor, buffer);
-    } else {
-        bind_buffer(code, stmt->tensor, temporary_address(code, stmt->tensor));
+    if (is_nest_apart(code, stmt)) {
+        emit_nest_apart(code, stmt);
+        return;
     }
+    if (stmt->tensor->scope == SCOPE_REGISTER)
+        bind_registers(code, stmt);
+    else
+        bind_buffer(code, stmt->tensor, temporary_address(code, stmt->tensor));
     emit_statements(code, stmt->body, stmt->count);
 }
 
