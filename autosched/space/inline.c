@@ -108,6 +108,7 @@ static int value_nodes(Space *space, const Stage *stage) {
 /* Whether each element is computed once in a consumer: read element by element, or for the initial value. A reduction
  * may read it again for the same element, which the backend finds. */
 static bool computed_once(Space *space, const Stage *consumer, const Stage *producer) {
+    consumer = inlined_stage(space, consumer); /* which may read it in the place of what it read */
     const Expr *first = NULL;
     int uses = 0;
     EACH_VALUE_READ(read, consumer) {

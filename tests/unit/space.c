@@ -199,6 +199,20 @@ static void test_quality(Arena *arena) {
     ok(!mentions(arena, schedule, "rfactor"), "nor where the operand does not lie along the reduction");
 }
 
+/* A stage that is read at several places by one that is inlined is computed once for all of them. */
+static void test_inlined_through(Arena *arena) {
+    static const char text[] = "def f(float(512, 512) a, float(512, 512) w) -> (z) {\n"
+                               "    m(i, j) +=! a(i, r) * w(r, j)\n"
+                               "    s(i, j) = tanh(a(i, j))\n"
+                               "    t(i, j) = (s(i - 1, j) else edge) + (s(i + 1, j) else edge) where i in 0:512\n"
+                               "    z(i, j) = t(i, j) + m(i, j) }\nexport f\n";
+    Target target = wide_target(1);
+    Schedule *schedule =
+        autosched_default(arena, program_of_text(arena, text, NULL, 0), &target, NULL, EFFORT_MODEL, 0);
+    ok(mentions(arena, schedule, "inline(t)") && !mentions(arena, schedule, "inline(s)"),
+       "a stage is not inlined into what reads it twice through another stage");
+}
+
 static void test_blocks(Arena *arena) {
     Target target = wide_target(2);
     Schedule *schedule = autosched_default(arena, program_scores(arena, 1536, 128, 64), &target, NULL, EFFORT_MODEL, 0);
@@ -489,6 +503,7 @@ int main(void) {
     test_kinds(arena);
     test_split_vectors(arena);
     test_quality(arena);
+    test_inlined_through(arena);
     test_blocks(arena);
     test_pieces(arena);
     test_rows_first(arena);
