@@ -450,12 +450,14 @@ static int most_reads(const Group *group) {
 
 /* The divisor of a group's points: a point's time grows with the square of the reads, and there are more kinds of
  * starts. */
-static int parts_of_budget(const Space *space, int number) {
-    const Group *group = space->groups.items[number];
+static int parts_of_budget(Space *space, int number) {
+    Group *group = space->groups.items[number];
+    const Program *program = space->program;
     int reads = most_reads(group), parts = reads * reads / (FEW_READS * FEW_READS);
     int least = group->genes.count > MANY_GENES ? 4 : 1;
-    if (!space->present && space->program->stage_count > MANY_STAGES) /* each point is a nest of all of them */
-        least *= 1 + space->program->stage_count / MANY_STAGES;
+    bool whole = program->scan_count > 0 && group_program(space, group) == program;
+    if (whole && program->stage_count > MANY_STAGES) /* each point is a nest of all of them */
+        least *= 1 + program->stage_count / MANY_STAGES;
     return parts > least ? parts < MOST_PARTS ? parts : MOST_PARTS : least;
 }
 

@@ -191,8 +191,7 @@ static void leave_constants(Grouping *grouping) {
         for (int s = 0; s < grouping->count; s++)
             if (strcmp(grouping->facts[s].stage->name, stage->stage->name) == 0) {
                 grouping->facts[s].grouped = true;
-                if (space->present)
-                    space->constant[s] = true;
+                space->constant[s] = true;
             }
     }
     arena_free(scratch);

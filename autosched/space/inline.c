@@ -156,14 +156,8 @@ bool common_is_legal(Space *space) {
     return legal;
 }
 
-/* A program with scans is asked as a whole: it has the steps as a loop. */
 static bool inline_is_legal(Grouping *grouping, const Prim *prim, int stage) {
     Space *space = grouping->space;
-    if (!space->present) {
-        list_push(space->arena, &space->common, *prim);
-        space->common.count -= !common_is_legal(space);
-        return space->common.count > 0 && space->common.items[space->common.count - 1].args == prim->args;
-    }
     bool readers[grouping->count + 1];
     memset(readers, 0, sizeof readers);
     for (int c = 0; c < grouping->facts[stage].consumers.count; c++)

@@ -6,7 +6,8 @@
  * because a constant is rearranged ahead of time only for an only reader. What other groups compute is an input. For
  * the group's stages the nest of the part is that of the whole program.
  *
- * With scans or chains of groups the part is the whole program: these need more than one group's stages.
+ * Where a stage of the part is in a scan, and in chains of groups, the part is the whole program: these need more than
+ * one group's stages. Of a program with a scan the other groups have parts as any.
  */
 #include "autosched/space/groups.h"
 
@@ -14,8 +15,6 @@
 
 void space_keep_stages(Space *space) {
     const Program *program = space->program;
-    if (program->scan_count > 0)
-        return;
     space->present = ARENA_ARRAY(space->arena, const Stage *, program->stage_count + 1);
     space->inlined = ARENA_ARRAY(space->arena, bool, program->stage_count + 1);
     space->constant = ARENA_ARRAY(space->arena, bool, program->stage_count + 1);
@@ -25,7 +24,7 @@ void space_keep_stages(Space *space) {
 
 void space_keep_apart(Space *space) {
     int count = space->program->stage_count;
-    if (!space->present || !space->pipelines.count)
+    if (!space->pipelines.count)
         return;
     space->apart = ARENA_ARRAY(space->arena, const Stage *, count + 1);
     memcpy(space->apart, space->present, sizeof *space->apart * (size_t)count);
@@ -83,17 +82,44 @@ static int stage_by_name(const Program *program, const char *name) {
     return -1;
 }
 
+/* Keeps the marked stages as a nest has them in which the stage is inlined. NULL: it cannot be. */
+static bool keep_inlined(Space *space, const Nest *nest, int stage, const bool *marked) {
+    for (int s = 0; nest && s < nest->stage_count; s++) {
+        int number = stage_by_name(space->program, nest->stages[s]->stage->name);
+        if (number >= 0 && marked[number])
+            space->present[number] = nest->stages[s]->stage;
+    }
+    return space->inlined[stage] = nest != NULL;
+}
+
+static bool any_in_scan(const Program *program, const bool *marked) {
+    for (int s = 0; s < program->stage_count; s++)
+        if (marked[s] && program->stages[s]->scan)
+            return true;
+    return false;
+}
+
+/* Within a scan, the whole program says whether it may be: it has the steps as a loop. */
+static const Nest *whole_with(Space *space, const Prim *prim) {
+    list_push(space->arena, &space->common, *prim);
+    Group nothing = {0};
+    Sketch empty = {0};
+    const Nest *nest = sketch_nest(space->arena, space, &nothing, &empty);
+    space->common.count--;
+    return nest;
+}
+
 bool space_inline(Space *space, const Prim *prim, int stage, const bool *readers) {
     int count = space->program->stage_count;
     bool marked[count + 1];
     memcpy(marked, readers, sizeof *marked * (size_t)count);
     marked[stage] = true;
+    if (any_in_scan(space->program, marked))
+        return keep_inlined(space, whole_with(space, prim), stage, marked);
     Program *part = marked_program(space->arena, space, space->present, marked);
     Schedule schedule = {.subject = part->name, .target = space->target->name, .count = 1, .prims = (Prim *)prim};
     const Nest *nest = nest_build(space->arena, part, &schedule, NULL, space->target, NULL);
-    for (int s = 0; nest && s < nest->stage_count; s++)
-        space->present[stage_by_name(space->program, nest->stages[s]->stage->name)] = nest->stages[s]->stage;
-    return space->inlined[stage] = nest != NULL;
+    return keep_inlined(space, nest, stage, marked);
 }
 
 /* --- the part of a group ------------------------------------------------------------------------------------------ */
@@ -132,7 +158,7 @@ static bool reads_any(const Stage *stage, const Marking *marking) {
 
 static const Program *part_of(Space *space, const Group *group) {
     int count = space->program->stage_count, producer;
-    if (!space->present || !group->root || chain_of(space, group->root, &producer))
+    if (!group->root || chain_of(space, group->root, &producer))
         return space->program;
     bool own[count + 1], all[count + 1];
     memset(own, 0, sizeof own);
@@ -142,6 +168,8 @@ static const Program *part_of(Space *space, const Group *group) {
         mark(&marking, program_stage_index(space->program, group->stages[s]));
     for (int s = 0; s < count; s++)
         all[s] = own[s] || (!space->inlined[s] && reads_any(stages[s], &marking));
+    if (any_in_scan(space->program, all))
+        return space->program;
     return marked_program(space->arena, space, stages, all);
 }
 
@@ -155,28 +183,6 @@ int part_common_count(const Space *space, const Program *part) {
     return part == space->program ? space->common.count : 0;
 }
 
-/* The nest of the common statements, rebuilt only when these change: it takes as long as a point of a search, and the
- * sketches of all groups need it. NULL: they are not legal together. */
-static const Nest *common_nest(Space *space) {
-    int count = space->common.count;
-    const PrimArg *last = count ? space->common.items[count - 1].args : NULL;
-    if (!space->common_made || space->common_count != count || space->common_last != last) {
-        Group nothing = {0};
-        Sketch empty = {0};
-        space->common_nest = sketch_nest(space->arena, space, &nothing, &empty);
-        space->common_made = true;
-        space->common_count = count;
-        space->common_last = last;
-    }
-    return space->common_nest;
-}
-
 const Stage *inlined_stage(Space *space, const Stage *stage) {
-    if (space->present)
-        return space->present[program_stage_index(space->program, stage)];
-    const Nest *nest = common_nest(space);
-    for (int s = 0; nest && s < nest->stage_count; s++)
-        if (strcmp(nest->stages[s]->stage->name, stage->name) == 0)
-            return nest->stages[s]->stage;
-    return stage;
+    return space->present[program_stage_index(space->program, stage)];
 }

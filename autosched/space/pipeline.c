@@ -186,8 +186,6 @@ static void add_pipeline(Finding *finding, int root, int count) {
 
 void space_find_pipelines(Space *space) {
     const Program *program = space->program;
-    if (program->scan_count > 0)
-        return;
     bool small = has_rule_for_several(space);
     bool taken[program->stage_count + 1], member[program->stage_count + 1];
     for (int s = 0; s < program->stage_count; s++)

@@ -127,17 +127,12 @@ struct Space {
     Map readers;     /* of each tensor: the one group that reads it, or the space itself where several do */
     int read_groups; /* how many groups it lists */
     int gene_count;
-    /* For each stage of the program; NULL if there are scans: */
+    /* For each stage of the program: */
     const Stage **present; /* the stage after inlining so far */
     const Stage **apart;   /* the stage before stages of pipelines were inlined */
     bool *inlined;
     bool *constant; /* computed at compile time */
-    bool *given; /* of each stage, also with scans: what it reads is given with the program, or made from that alone */
-    /* With scans: the nest of the first common_count common statements; the last of them has these arguments. */
-    const Nest *common_nest;
-    bool common_made;
-    int common_count;
-    const PrimArg *common_last;
+    bool *given;    /* what it reads is given with the program, or made from that alone */
     LIST(const char *) names; /* of tensors and indices, sorted; none: not listed yet */
     const Schedule *user;     /* the first group's; or NULL */
     HoleTree *holes;          /* its holes for names; or NULL */

@@ -295,7 +295,7 @@ static bool is_one_task(const Space *space) {
     bool rooted = true;
     for (int g = 0; g < space->groups.count; g++)
         rooted &= space->groups.items[g]->root != NULL;
-    return !space->present || !rooted || space->user || space->program->size_count > 0;
+    return space->program->scan_count > 0 || !rooted || space->user || space->program->size_count > 0;
 }
 
 /* An output that no task computes would be lost: one computed at compile time. */
