@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIXED_TRIES = 40, KEPT = 16, CROSSED = 4, MISSES = 8 };
+enum { FIXED_TRIES = 40, KEPT = 16, CROSSED = 4, MISSES = 4 };
 /* Groups with expensive points get only a part of the points. */
 enum { MANY_GENES = 32, FEW_READS = 6, MANY_STAGES = 16, MOST_PARTS = 32 };
 /* Points to choose a schedule from: in all, of which a group has no more than a part, and the least of a group. */
@@ -70,7 +70,7 @@ double estimated_seconds(Arena *arena, const Program *program, const Schedule *s
 typedef struct Leaders {
     Arena *arena;      /* of their points */
     int64_t most_code; /* the first one is at most so many instructions; 0: any number */
-    int misses;        /* that were more */
+    int64_t missed;    /* of points that have more, all that they have */
     int count, length;
     double seconds[KEPT]; /* as judged_seconds has them */
     int *points[KEPT];
@@ -122,9 +122,11 @@ static bool may_lead(const Leaders *leaders, double seconds) {
 }
 
 static bool code_fits(Space *space, int number, const int *point, Leaders *leaders) {
-    bool fits = group_code(space, number, point) <= leaders->most_code;
-    leaders->misses += !fits;
-    return fits;
+    int64_t code = group_code(space, number, point);
+    if (code <= leaders->most_code)
+        return true;
+    leaders->missed += code < INT64_MAX ? code : leaders->most_code;
+    return false;
 }
 
 /* The part of the time that threads wait for the last task: the fewer tasks, the longer is each. */
@@ -169,7 +171,7 @@ static bool is_behind(const Leaders *leaders, double most) {
 
 /* Counting takes many times as long as an estimate. */
 static bool missed_enough(const Leaders *leaders) {
-    return leaders->misses >= MISSES;
+    return leaders->missed >= MISSES * leaders->most_code && leaders->most_code;
 }
 
 /* Explores from a starting point: random points first, then mutations of the leaders. A start whose best is more than
@@ -217,10 +219,10 @@ static void keep_none(Group *group) {
 /* Explores from one more start, with leaders of its own; they are taken where they are so many times as fast. */
 static void explore_more(Space *space, int number, const int *start, int randoms, int budget, double needed,
                          Random *random, Leaders *leaders) {
-    Leaders other = {.arena = leaders->arena, .most_code = leaders->most_code, .misses = leaders->misses};
+    Leaders other = {.arena = leaders->arena, .most_code = leaders->most_code, .missed = leaders->missed};
     double most = leaders->count ? leaders->seconds[0] / needed * MOST_BEHIND : HUGE_VAL;
     explore_from(space, number, start, randoms, budget, most, random, &other);
-    leaders->misses = other.misses;
+    leaders->missed = other.missed;
     if (other.count && (!leaders->count || other.seconds[0] * needed < leaders->seconds[0]))
         *leaders = other;
 }
