@@ -7,7 +7,8 @@
  * values of the loop. Parallel loops inside run serially. launch.c calls the threads.
  *
  * A serial nest of a function that has a twin for packed arguments is such a SYMBOL.loop.N too, which is called: what
- * both have in common is then one function (mergefunc), and is optimized and emitted once.
+ * both have in common is then one function (mergefunc), and is optimized and emitted once. So is one of a long
+ * function: LLVM's time grows faster than functions do, and partitions are made of functions.
  */
 #include "backends/llvm/code.h"
 #include "lang/diag.h"
@@ -25,7 +26,7 @@ typedef struct Outline {
     LIST(const Var *) variables; /* of the caller's frame */
     LIST(const Tensor *) tensors;
     LIST(const Tensor *) on_heap; /* at constant places of the caller's memory, which is passed as a whole */
-    LIST(Placement *) placements; /* those whose offsets are not constant; in a nest apart all of them */
+    LIST(Placement *) placements; /* those whose offsets are not constant; by_address: all */
     Map seen;
     Map inner;                 /* variables and buffers of this loop: an earlier loop may have shared them */
     bool checks;               /* the body may return a status */
@@ -380,7 +381,7 @@ void emit_parallel_loop(Code *code, const Stmt *stmt) {
     emit_threads(&outline, extent, work);
 }
 
-/* --- nests that two functions have in common --- */
+/* --- nests apart --- */
 
 enum { NODES_APART = 64, NODES_LONG = 16384 }; /* of a nest that is worth a call; of a kernel that is long */
 

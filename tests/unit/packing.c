@@ -200,9 +200,9 @@ static const char *one_schedule(const Law *law, Random *random, int *packed) {
     }
     Nest *nest = nest_build(law->arena, later, schedule, NULL, target, NULL);
     ExpandOptions options = {.verify_each = true};
-    Kernel kernel = {.arena = law->arena};
-    add_packing(&kernel, nest, &options);
-    const char *why = check(law, &kernel, packed);
+    Kernel *kernel = expand(law->arena, nest_build(law->arena, law->program, NULL, NULL, target, NULL), &options);
+    add_packing(kernel, nest, &options);
+    const char *why = check(law, kernel, packed);
     if (why) {
         Text text = {.arena = law->arena};
         schedule_print(&text, schedule);
