@@ -388,7 +388,8 @@ void emit_early_checks(Code *code, const Stmt *body); /* checks of sizes, before
 void emit_parallel_loop(Code *code, const Stmt *stmt);
 /* Whether a serial nest becomes a function that the kernel's twin may call too. */
 bool is_long_kernel(const Kernel *kernel);
-/* Whether a loop, or one that is alone in allocations of registers, is a function: emit_nest_apart makes and calls it. */
+/* Whether a loop, or one that is alone in allocations of registers, is a function: emit_nest_apart makes and calls
+ * it. */
 bool is_nest_apart(const Code *code, const Stmt *stmt);
 void emit_nest_apart(Code *code, const Stmt *stmt);
 

@@ -8,8 +8,8 @@ cd "$work" || exit 1
 # argument, the other has none.
 awk 'function stage(k, t) {
     t = "t" k - 1
-    printf "    t%d(i, j) = 0.3 * tanh(%s(i, j + 1) else wrap) + 0.%d * (%s(i + 1, j - %d) else edge)", k, t, k % 3 + 1, t,
-        k % 5 + 1
+    printf "    t%d(i, j) = 0.3 * tanh(%s(i, j + 1) else wrap) + 0.%d * (%s(i + 1, j - %d) else edge)", k, t, k % 3 + 1,
+        t, k % 5 + 1
     printf " - erf(%s(i - %d, j) else 0) / (1 + exp(%s(p(i), j))) + 0.1 * table(%d + j %% 7)", t, k % 3 + 1, t, k
     print " + (a(i - 1, j - 2) else reflect) where i in 0:N, j in 0:M"
     if (k % 8 == 0)
