@@ -149,15 +149,28 @@ typedef struct Walk {
     LinearForms *forms;
     StageFacts *facts;
     const Expr **seen; /* repeated reads are loaded once */
+    uint64_t *marks;   /* of many reads: equal ones have the same; or NULL */
     int seen_count;
     bool padded; /* inside a term that is 0 where some indices are outside */
     bool added;  /* the product that a multiply-add computes is found */
 } Walk;
 
+enum { MANY_READS = 64 }; /* to be compared each with each */
+
+static uint64_t mark_of(const Expr *read) {
+    uint64_t mark = 0;
+    EACH_EXPR(e, read)
+        mark = 31 * mark + (e->kind == EXPR_INT ? (uint64_t)e->integer : (uint64_t)e->kind);
+    return mark;
+}
+
 static bool is_seen(Walk *walk, const Expr *read) {
+    uint64_t mark = walk->marks ? mark_of(read) : 0;
     for (int i = 0; i < walk->seen_count; i++)
-        if (expr_equal(walk->seen[i], read))
+        if ((!walk->marks || walk->marks[i] == mark) && expr_equal(walk->seen[i], read))
             return true;
+    if (walk->marks)
+        walk->marks[walk->seen_count] = mark;
     walk->seen[walk->seen_count++] = read;
     return false;
 }
@@ -442,6 +455,8 @@ static void stage_accesses(LinearForms *forms, StageFacts *facts) {
         most++;
     facts->accesses = ARENA_ARRAY(forms->arena, AccessFacts, most);
     Walk walk = {.forms = forms, .facts = facts, .seen = ARENA_ARRAY(forms->arena, const Expr *, most + 1)};
+    if (most > MANY_READS)
+        walk.marks = ARENA_ARRAY(forms->arena, uint64_t, most + 1);
     Expr *index[stage->axis_count + 1];
     for (int a = 0; a < stage->axis_count; a++)
         index[a] = expr_var(forms->arena, stage->axes[a]);

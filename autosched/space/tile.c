@@ -78,16 +78,18 @@ static bool is_streamed(const Space *space, const Tensor *tensor) {
 
 static void add_operand(const OperandList *list, const Expr *e) {
     TileOperand operand = {.read = e, .pack = is_read_in_place(list, e->tensor) ? -2 : -1};
-    const char *name = arena_printf(list->space->arena, "%s_p", e->tensor->name);
+    int before = 0; /* the number of the last operand of the tensor, from 1 on */
     for (int i = 0; i < list->tile->operands.count; i++) {
         TileOperand *other = &list->tile->operands.items[i];
         if (expr_equal(other->read, e))
             return;
         if (other->read->tensor == e->tensor) {
             other->shared = operand.shared = true;
-            name = arena_printf(list->space->arena, "%s%d", name, i + 1);
+            before = i + 1;
         }
     }
+    const char *name = before ? arena_printf(list->space->arena, "%s_p%d", e->tensor->name, before)
+                              : arena_printf(list->space->arena, "%s_p", e->tensor->name);
     operand.streamed = is_streamed(list->space, e->tensor);
     operand.name = space_local_name(list->space, list->group, name);
     list_push(list->space->arena, &list->tile->operands, operand);

@@ -3,6 +3,7 @@
  */
 #include "autosched/search/policies.h"
 #include "autosched/space/groups.h"
+#include "autosched/space/tile.h"
 #include "driver/driver.h"
 #include "lower/kernel/kernel.h"
 #include "tests/tap.h"
@@ -114,6 +115,25 @@ static void test_structures(Arena *arena, const Target *target) {
     ok(group->sketch_count > STRUCTURES / 4 && longest <= LONGEST,
        "%d structures of a statement with three reads: at most %d are looked through for one", group->sketch_count,
        longest);
+}
+
+/* The names of what many reads may be packed into are short. */
+static void test_operand_names(Arena *arena, const Target *target) {
+    enum { READS = 90 };
+    Text text = {.arena = arena};
+    text_add(&text, "def f(float(64, 64) a) -> (b) { b(i, j) = a(i, j)");
+    for (int r = 1; r < READS; r++)
+        text_add(&text, " + (a(i, j + %d) else 1)", r);
+    text_add(&text, " }");
+    Space *space = space_new(arena, program_of_text(arena, text.text, NULL, 0), target, NULL);
+    const Tile *tile = space->groups.items[0]->details;
+    size_t longest = 0;
+    for (int i = 0; i < tile->operands.count; i++) {
+        size_t length = strlen(tile->operands.items[i].name);
+        longest = length > longest ? length : longest;
+    }
+    ok(space->groups.items[0]->tiled && tile->operands.count == READS && longest <= strlen("a_p89"),
+       "the names of %d operands have at most %zu letters", tile->operands.count, longest);
 }
 
 /* Beside a scan, groups have parts of their own; in it, the whole program. */
@@ -326,6 +346,7 @@ int main(void) {
         test_estimates(arena, t, &target);
     test_size(arena, &target);
     test_structures(arena, &target);
+    test_operand_names(arena, &target);
     test_beside_scan(arena, &target);
     test_tiles_fit(arena);
     test_combined(arena, &target);
