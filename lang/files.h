@@ -21,6 +21,8 @@ FileIdentity file_identity(Arena *arena, const char *path);
 /* Whether writing one would take the place of the other. */
 bool file_is_same(const FileIdentity *a, const FileIdentity *b);
 
+/* Writes all to an open file or pipe. False with errno set. */
+bool write_all(int file, const void *data, size_t bytes);
 /* Writes a file without a name, or a temporary one beside path, and gives it that name: whole or not at all. "-" is
  * standard output; devices and pipes are written in place. False with errno set, nothing left behind. */
 bool write_whole(const char *path, const void *data, size_t bytes);

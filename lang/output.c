@@ -20,16 +20,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool write_all(int file, const char *data, size_t bytes) {
-    while (bytes) {
-        ssize_t written = write(file, data, bytes);
+bool write_all(int file, const void *data, size_t bytes) {
+    for (const char *at = data; bytes;) {
+        ssize_t written = write(file, at, bytes);
         if (written < 0 && errno == EINTR)
             continue;
         if (written <= 0) {
             errno = written ? errno : ENOSPC;
             return false;
         }
-        data += written;
+        at += written;
         bytes -= (size_t)written;
     }
     return true;

@@ -311,15 +311,14 @@ static void write_chain(Space *space, const Chain *chain, Sketch *sketch) {
 }
 
 static bool add_chain(Space *space, Chain *chain) {
-    Group nothing = {0};
-    Sketch sketch = {0}, empty = {0};
+    Sketch sketch = {0};
     Arena *scratch = arena_new();
     int before = space->common.count;
     name_axes(space, chain);
     write_chain(space, chain, &sketch);
     for (int p = 0; p < sketch.prims.count; p++)
         list_push(space->arena, &space->common, sketch.prims.items[p]);
-    bool legal = sketch_nest(scratch, space, &nothing, &empty) != NULL;
+    bool legal = common_nest(scratch, space) != NULL;
     arena_free(scratch);
     if (legal)
         list_push(space->arena, &space->chains, chain);

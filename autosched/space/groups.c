@@ -181,9 +181,7 @@ static void shrink_buffers(Grouping *grouping) {
 static void leave_constants(Grouping *grouping) {
     Space *space = grouping->space;
     Arena *scratch = arena_new();
-    Group nothing = {0};
-    Sketch empty = {0};
-    const Nest *nest = sketch_nest(scratch, space, &nothing, &empty);
+    const Nest *nest = common_nest(scratch, space);
     for (int i = 0; nest && i < nest->stage_count; i++) {
         const NestStage *stage = nest->stages[i];
         if (!stage->constant)

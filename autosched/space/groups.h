@@ -168,6 +168,8 @@ bool space_inline(Space *space, const Prim *prim, int stage, const bool *readers
 const Stage *inlined_stage(Space *space, const Stage *stage);
 /* How many of the common statements the program needs that a group's nests are built from. */
 int part_common_count(const Space *space, const Program *part);
+/* The nest of the whole program under the common statements alone; NULL: they are not legal together. */
+const Nest *common_nest(Arena *arena, Space *space);
 
 /* --- tables of tile sizes (factors.c) --- */
 

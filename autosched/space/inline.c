@@ -149,9 +149,7 @@ static bool wants_inlining(Grouping *grouping, const StageUses *facts) {
 
 bool common_is_legal(Space *space) {
     Arena *scratch = arena_new();
-    Group nothing = {0};
-    Sketch empty = {0};
-    bool legal = sketch_nest(scratch, space, &nothing, &empty) != NULL;
+    bool legal = common_nest(scratch, space) != NULL;
     arena_free(scratch);
     return legal;
 }

@@ -82,7 +82,7 @@ static int stage_by_name(const Program *program, const char *name) {
     return -1;
 }
 
-/* Keeps the marked stages as a nest has them in which the stage is inlined. NULL: it cannot be. */
+/* Keeps the marked stages as a nest has them in which the stage is inlined; nest is NULL where it cannot be. */
 static bool keep_inlined(Space *space, const Nest *nest, int stage, const bool *marked) {
     for (int s = 0; nest && s < nest->stage_count; s++) {
         int number = stage_by_name(space->program, nest->stages[s]->stage->name);
@@ -102,9 +102,7 @@ static bool any_in_scan(const Program *program, const bool *marked) {
 /* Within a scan, the whole program says whether it may be: it has the steps as a loop. */
 static const Nest *whole_with(Space *space, const Prim *prim) {
     list_push(space->arena, &space->common, *prim);
-    Group nothing = {0};
-    Sketch empty = {0};
-    const Nest *nest = sketch_nest(space->arena, space, &nothing, &empty);
+    const Nest *nest = common_nest(space->arena, space);
     space->common.count--;
     return nest;
 }
@@ -177,6 +175,12 @@ const Program *group_program(Space *space, Group *group) {
     if (!group->part)
         group->part = part_of(space, group);
     return group->part;
+}
+
+const Nest *common_nest(Arena *arena, Space *space) {
+    Group nothing = {0};
+    Sketch empty = {0};
+    return sketch_nest(arena, space, &nothing, &empty);
 }
 
 int part_common_count(const Space *space, const Program *part) {

@@ -235,10 +235,11 @@ static Elf64_Word add_name(Merge *merge, const char *name) {
 /* Local symbols stand before the others. */
 static void number_symbols(Merge *merge) {
     uint32_t number = 1;
+    for (int i = 0; i < merge->symbols.count; i++)
+        make_local(&merge->symbols.items[i].symbol);
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < merge->symbols.count; i++) {
             Symbol *symbol = &merge->symbols.items[i];
-            make_local(&symbol->symbol);
             if ((ELF64_ST_BIND(symbol->symbol.st_info) == STB_LOCAL) == (pass == 0))
                 symbol->number = number++;
         }

@@ -185,11 +185,16 @@ typedef struct Emitted {
 /* --- llvm/partitions.c --- */
 
 int instruction_count(LLVMValueRef function);
-int partition_count(const Code *code); /* partitions that the module is worth: 1 for most */
+int64_t instructions_to_share(const Code *code); /* of the module; 0: it is generated as a whole, as most are */
 /* The object of the optimized module, partition by partition: malloc'ed. NULL: *why. The module is of no more use.
  * *diagnosed is what LLVM's diagnostics reported, or NULL. */
-char *generate_partitions(const Code *code, LLVMTargetMachineRef machine, char *const *diagnosed, size_t *bytes,
-                          const char **why);
+char *generate_partitions(const Code *code, LLVMTargetMachineRef machine, int64_t instructions, char *const *diagnosed,
+                          size_t *bytes, const char **why);
+
+/* --- llvm/emit.c --- */
+
+/* NULL, or what LLVM said, for LLVMDisposeMessage. */
+char *run_passes(LLVMModuleRef module, LLVMTargetMachineRef machine, const char *pipeline);
 
 /* --- llvm/entries.c --- */
 
@@ -204,8 +209,6 @@ void emit_entry(Code *code, const Program *program, LLVMValueRef function);
 
 /* --- llvm/packed.c --- */
 
-/* NAME, NAME_in or NAME_workspace_size of a kernel that was emitted. */
-LLVMValueRef function_named(Code *code, const char *symbol, const char *ending);
 LLVMValueRef emit_packed_size(Code *code, const Packing *packing); /* the function that also says what is refused */
 /* NAME_packed_size, NAME_pack_all, NAME_packed_all and NAME_packed_all_in, of functions that exist already: sizes has
  * what emit_packed_size returned for each packing. */
@@ -213,6 +216,8 @@ void emit_packed_together(Code *code, const Kernel *kernel, const LLVMValueRef *
 
 /* --- llvm/function.c --- */
 
+/* NAME, NAME_in or NAME_workspace_size of a kernel that was emitted. */
+LLVMValueRef function_named(Code *code, const char *symbol, const char *ending);
 void set_target_attributes(Code *code, LLVMValueRef function);
 void add_attribute(Code *code, LLVMValueRef function, unsigned index, const char *name);
 Frame *frame_open(Code *code, LLVMValueRef function); /* moves the builder to its first block */
@@ -381,7 +386,7 @@ void bring_runtime(Code *code);             /* the module gets the parts of the 
 /* --- statements --- */
 
 void emit_statement(Code *code, const Stmt *stmt);
-void bind_registers(Code *code, const Stmt *allocation); /* in the open frame */
+void bind_registers(Code *code, const Stmt *allocation);          /* in the open frame */
 LLVMValueRef temporary_address(Code *code, const Tensor *tensor); /* in the open frame */
 void emit_statements(Code *code, Stmt *const *statements, int count);
 void emit_early_checks(Code *code, const Stmt *body); /* checks of sizes, before anything is allocated */

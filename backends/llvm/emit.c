@@ -169,16 +169,23 @@ static const char inline_pipeline[] = "always-inline,globaldce";
  * takes packed arguments, which number their values in another order. With source lines each keeps its own. */
 static const char sharing_pipeline[] = "mergefunc";
 
-static bool run_passes(Emission *emission, const char *pipeline) {
+char *run_passes(LLVMModuleRef module, LLVMTargetMachineRef machine, const char *pipeline) {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef error = LLVMRunPasses(emission->code.module, pipeline, emission->machine, options);
+    LLVMErrorRef error = LLVMRunPasses(module, pipeline, machine, options);
     LLVMDisposePassBuilderOptions(options);
     if (!error)
-        return true;
-    char *text = LLVMGetErrorMessage(error);
-    keep_error(emission, text);
+        return NULL;
+    char *text = LLVMGetErrorMessage(error), *message = LLVMCreateMessage(text);
     LLVMDisposeErrorMessage(text);
-    return false;
+    return message;
+}
+
+static bool run(Emission *emission, const char *pipeline) {
+    char *error = run_passes(emission->code.module, emission->machine, pipeline);
+    if (error)
+        keep_error(emission, error);
+    LLVMDisposeMessage(error);
+    return !error;
 }
 
 /* Which passes leave alone: LLVM wants both together. */
@@ -203,23 +210,23 @@ static bool hoist(Emission *emission) {
             list_push(emission->code.arena, &long_ones, function);
     for (int i = 0; i < long_ones.count; i++)
         leave_alone(emission, long_ones.items[i], true);
-    bool run = run_passes(emission, hoisting_pipeline);
+    bool hoisted = run(emission, hoisting_pipeline);
     for (int i = 0; i < long_ones.count; i++)
         leave_alone(emission, long_ones.items[i], false);
-    return run;
+    return hoisted;
 }
 
 static bool share(Emission *emission) {
-    return emission->code.options->debug || run_passes(emission, sharing_pipeline);
+    return emission->code.options->debug || run(emission, sharing_pipeline);
 }
 
 static bool fold(Emission *emission) {
     bool columns = emission->code.target->family->column_most > 0;
-    return run_passes(emission, columns ? column_folding_pipeline : folding_pipeline);
+    return run(emission, columns ? column_folding_pipeline : folding_pipeline);
 }
 
 static bool optimize(Emission *emission) {
-    return (!emission->code.inlines || run_passes(emission, inline_pipeline)) && share(emission) && fold(emission) &&
+    return (!emission->code.inlines || run(emission, inline_pipeline)) && share(emission) && fold(emission) &&
            share(emission) && hoist(emission);
 }
 
@@ -263,9 +270,10 @@ static char *generate(Emission *emission, LLVMCodeGenFileType type, size_t *coun
 /* A long module by several processes. */
 static char *generate_object(Emission *emission, size_t *count) {
     const char *why = NULL;
-    if (partition_count(&emission->code) < 2)
+    int64_t instructions = instructions_to_share(&emission->code);
+    if (!instructions)
         return generate(emission, LLVMObjectFile, count);
-    char *bytes = generate_partitions(&emission->code, emission->machine, &emission->error, count, &why);
+    char *bytes = generate_partitions(&emission->code, emission->machine, instructions, &emission->error, count, &why);
     drop_module(&emission->code);
     if (!bytes)
         keep_error(emission, why);

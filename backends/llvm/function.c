@@ -354,7 +354,6 @@ static void call_variant(Code *code, const Program *program, const Variant *vari
 
 void begin_kernel(Code *code, const Kernel *kernel) {
     code->kernel = kernel;
-    code->nests_apart = code->has_twin || is_long_kernel(kernel);
     code->lanes_chosen = code->lanes_converted = code->functions_placed = 0;
     code->placements = code->slices = code->checked = (Map){0};
     code->outlined_count = 0;
@@ -365,6 +364,7 @@ static LLVMValueRef emit_body(Code *code, const Kernel *kernel, const char *name
                               bool workspace) {
     const Program *program = kernel->program;
     begin_kernel(code, kernel);
+    code->nests_apart = code->has_twin || is_long_kernel(kernel);
     LLVMValueRef function = declare_function(code, program, name, workspace);
     frame_open(code, function);
     debug_function(code, function, name, program->loc);

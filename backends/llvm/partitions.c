@@ -8,17 +8,14 @@
  * A partition whose process cannot be started is generated here, of a copy of the module.
  */
 #include "backends/llvm/code.h"
-#include "lang/diag.h"
+#include "lang/files.h"
 #include "lang/terminal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <llvm-c/Comdat.h>
-#include <llvm-c/Error.h>
-#include <llvm-c/Transforms/PassBuilder.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -29,10 +26,9 @@ enum { PARTITION_INSTRUCTIONS = 8192, MOST_PARTITIONS = 32 };
 
 typedef struct Partition {
     int number;
-    pid_t pid;   /* of the process that generates it; 0: none does now */
-    int output;  /* of the process, to be read */
-    char *bytes; /* malloc'ed */
-    size_t count, capacity;
+    pid_t pid;  /* of the process that generates it; 0: none does now */
+    int output; /* of the process, to be read */
+    Text object;
 } Partition;
 
 typedef struct Partitions {
@@ -74,7 +70,8 @@ static int partition_of_function(const Partitions *partitions, LLVMValueRef func
 static void share_out(Partitions *partitions, int64_t instructions) {
     LLVMModuleRef module = partitions->code->module;
     Arena *arena = partitions->code->arena;
-    int64_t wanted = partitions->count, before = 0, part = 0;
+    int64_t wanted = instructions / PARTITION_INSTRUCTIONS, before = 0, part = 0;
+    wanted = wanted < MOST_PARTITIONS ? wanted : MOST_PARTITIONS;
     partitions->count = 1;
     for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
         int64_t next = before * wanted / instructions;
@@ -120,15 +117,6 @@ static void drop_alias(LLVMValueRef alias, LLVMValueRef function) {
     LLVMSetLinkage(alias, LLVMInternalLinkage);
 }
 
-static bool run_passes(LLVMModuleRef module, LLVMTargetMachineRef machine, const char *pipeline, char **why) {
-    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef error = LLVMRunPasses(module, pipeline, machine, options);
-    LLVMDisposePassBuilderOptions(options);
-    if (error)
-        *why = LLVMGetErrorMessage(error);
-    return !error;
-}
-
 /* Takes all out of the module that others have. */
 static bool reduce(const Partitions *partitions, LLVMModuleRef module, int number, char **why) {
     int i = 0;
@@ -148,7 +136,8 @@ static bool reduce(const Partitions *partitions, LLVMModuleRef module, int numbe
             leave_to_others(g);
         LLVMSetModuleInlineAsm2(module, "", 0);
     }
-    return run_passes(module, partitions->machine, "elim-avail-extern,globaldce", why);
+    *why = run_passes(module, partitions->machine, "elim-avail-extern,globaldce");
+    return !*why;
 }
 
 /* The object of a partition, of a module that is changed; NULL with *why, which LLVM made. */
@@ -164,22 +153,12 @@ static LLVMMemoryBufferRef generate(const Partitions *partitions, LLVMModuleRef 
     return NULL;
 }
 
-static void keep_bytes(Partition *partition, const char *from, size_t count) {
-    if (partition->count + count > partition->capacity) {
-        partition->capacity =
-            2 * partition->capacity > partition->count + count ? 2 * partition->capacity : partition->count + count;
-        partition->bytes = memory_given(realloc(partition->bytes, partition->capacity));
-    }
-    memcpy(partition->bytes + partition->count, from, count);
-    partition->count += count;
-}
-
 static void generate_here(Partitions *partitions, Partition *partition) {
     char *why = NULL;
     LLVMModuleRef copy = LLVMCloneModule(partitions->code->module);
     LLVMMemoryBufferRef object = generate(partitions, copy, partition->number, &why);
     if (object) {
-        keep_bytes(partition, LLVMGetBufferStart(object), LLVMGetBufferSize(object));
+        text_add_bytes(&partition->object, LLVMGetBufferStart(object), LLVMGetBufferSize(object));
         LLVMDisposeMemoryBuffer(object);
     } else
         partitions->why = arena_strdup(partitions->code->arena, why);
@@ -188,19 +167,6 @@ static void generate_here(Partitions *partitions, Partition *partition) {
 }
 
 /* --- processes ---------------------------------------------------------------------------------------------------- */
-
-static bool write_all(int output, const char *bytes, size_t count) {
-    while (count > 0) {
-        ssize_t written = write(output, bytes, count);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
-        bytes += written;
-        count -= (size_t)written;
-    }
-    return true;
-}
 
 /* In the process of a partition: writes the object and ends with 0, or with 1 after what LLVM said. It ends with the
  * compiler. */
@@ -252,7 +218,8 @@ static void end_process(Partitions *partitions, Partition *partition) {
         return;
     Arena *arena = partitions->code->arena;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
-        partitions->why = arena_strndup(arena, partition->bytes ? partition->bytes : "", partition->count);
+        partitions->why =
+            arena_strndup(arena, partition->object.text ? partition->object.text : "", partition->object.length);
     else if (WIFEXITED(status))
         partitions->why =
             arena_printf(arena, "a process that generates code ended with status %d", WEXITSTATUS(status));
@@ -265,7 +232,7 @@ static void read_output(Partitions *partitions, Partition *partition) {
     char bytes[1 << 16];
     ssize_t count = read(partition->output, bytes, sizeof bytes);
     if (count > 0)
-        keep_bytes(partition, bytes, (size_t)count);
+        text_add_bytes(&partition->object, bytes, (size_t)count);
     else if (count == 0 || errno != EINTR)
         end_process(partitions, partition);
 }
@@ -314,8 +281,8 @@ static char *merge(Partitions *partitions, size_t *bytes) {
     char *objects[MOST_PARTITIONS];
     size_t counts[MOST_PARTITIONS];
     for (int i = 0; i < partitions->count; i++) {
-        objects[i] = partitions->items[i].bytes;
-        counts[i] = partitions->items[i].count;
+        objects[i] = partitions->items[i].object.text;
+        counts[i] = partitions->items[i].object.length;
     }
     char *merged = objects_merge(objects, counts, partitions->count, bytes);
     if (!merged)
@@ -323,24 +290,21 @@ static char *merge(Partitions *partitions, size_t *bytes) {
     return merged;
 }
 
-int partition_count(const Code *code) {
-    int64_t count = code->options->debug || code->options->candidate || code->options->kind != EMIT_OBJECT
-                        ? 1
-                        : module_instructions(code->module) / PARTITION_INSTRUCTIONS;
-    return count < 1 ? 1 : count > MOST_PARTITIONS ? MOST_PARTITIONS : (int)count;
+int64_t instructions_to_share(const Code *code) {
+    bool whole = code->options->debug || code->options->candidate || code->options->kind != EMIT_OBJECT;
+    int64_t count = whole ? 0 : module_instructions(code->module);
+    return count < 2 * PARTITION_INSTRUCTIONS ? 0 : count;
 }
 
-char *generate_partitions(const Code *code, LLVMTargetMachineRef machine, char *const *diagnosed, size_t *bytes,
-                          const char **why) {
-    Partitions partitions = {.code = code, .machine = machine, .count = partition_count(code), .diagnosed = diagnosed};
+char *generate_partitions(const Code *code, LLVMTargetMachineRef machine, int64_t instructions, char *const *diagnosed,
+                          size_t *bytes, const char **why) {
+    Partitions partitions = {.code = code, .machine = machine, .diagnosed = diagnosed};
     make_all_hidden(code->module);
-    share_out(&partitions, module_instructions(code->module));
+    share_out(&partitions, instructions);
     for (int i = 0; i < partitions.count; i++)
-        partitions.items[i].number = i;
+        partitions.items[i] = (Partition){.number = i, .object.arena = code->arena};
     generate_all(&partitions, code->options->jobs > 1 ? code->options->jobs : 1);
     char *object = partitions.why ? NULL : merge(&partitions, bytes);
-    for (int i = 0; i < partitions.count; i++)
-        free(partitions.items[i].bytes);
     *why = partitions.why;
     return object;
 }

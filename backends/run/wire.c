@@ -1,5 +1,7 @@
 /* wire.c - frames between processes. */
 #include "backends/run/wire.h"
+#include "lang/files.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -99,19 +101,6 @@ bool wire_open(int request[2], int answer[2]) {
     close(request[0]);
     close(request[1]);
     return false;
-}
-
-static bool write_all(int descriptor, const void *bytes, size_t count) {
-    for (const uint8_t *at = bytes; count;) {
-        ssize_t done = write(descriptor, at, count);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return false;
-        at += done;
-        count -= (size_t)done;
-    }
-    return true;
 }
 
 bool wire_send(const Wire *wire, int descriptor) {
