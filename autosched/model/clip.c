@@ -129,3 +129,11 @@ double access_clip(const StageFacts *stage, AccessFacts *access, bool omits) {
     access->guarded = !all;
     return kept;
 }
+
+double predicate_clip(const StageFacts *stage, const double *form) {
+    double slopes[stage->loop_count + 1];
+    for (int l = 0; l < stage->loop_count; l++)
+        slopes[l] = -form[l];
+    Along along = {stage, slopes, -form[stage->loop_count] - 1, HUGE_VAL}; /* at least 0 where it is negative */
+    return may_be_outside(&along) && is_decided(&along) ? kept_part(&along) : 1;
+}

@@ -151,8 +151,10 @@ typedef struct Walk {
     const Expr **seen; /* repeated reads are loaded once */
     uint64_t *marks;   /* of many reads: equal ones have the same; or NULL */
     int seen_count;
-    bool padded; /* inside a term that is 0 where some indices are outside */
-    bool added;  /* the product that a multiply-add computes is found */
+    const Expr *term; /* what is combined */
+    bool padded;      /* inside a choice of 0 where some indices are outside */
+    bool omits;       /* there, the whole term is 0 */
+    bool added;       /* the product that a multiply-add computes is found */
 } Walk;
 
 enum { MANY_READS = 64 }; /* to be compared each with each */
@@ -268,15 +270,29 @@ static bool is_sum(const Walk *walk) {
     return walk->facts->stage->stage->combine == COMBINE_ADD && !walk->forms->nest->program->strict;
 }
 
-/* Whether terms of the sum that are 0 because this read is outside may be left out. */
-static bool adds_zeros(const Walk *walk, const Expr *read) {
-    return walk->padded || (is_sum(walk) && read->otherwise && expr_is_zero(read->otherwise));
-}
-
 /* (h + r > 0 ? T((h + r) / 2) : 0) in a sum: what (U(h + r) else 0) becomes when U is inlined. */
 static bool is_padding(const Walk *walk, const Expr *e) {
     return e->kind == EXPR_OP && e->op == OP_SELECT && is_sum(walk) && expr_is_zero(e->args[2]) &&
            !expr_reads(e->args[0]);
+}
+
+/* Whether the value is 0 where the part is. */
+static bool is_factor(const Walk *walk, const Expr *value, const Expr *part) {
+    if (value == part)
+        return true;
+    if (is_padding(walk, value))
+        return is_factor(walk, value->args[1], part);
+    bool product = value->kind == EXPR_CAST || (value->kind == EXPR_OP && value->op == OP_MUL), factor = false;
+    for (int i = 0; i < value->count && product && !factor; i++)
+        factor = is_factor(walk, value->args[i], part);
+    return factor;
+}
+
+/* Whether terms of the sum that are 0 because this read is outside may be left out. */
+static bool adds_zeros(const Walk *walk, const Expr *read) {
+    if (read->otherwise)
+        return is_sum(walk) && expr_is_zero(read->otherwise) && is_factor(walk, walk->term, read);
+    return walk->padded && walk->omits;
 }
 
 static void add_access(Walk *walk, const Expr *read) {
@@ -285,8 +301,8 @@ static void add_access(Walk *walk, const Expr *read) {
     access_make(walk->forms, facts, access, read->tensor, read->args);
     find_shift(facts, facts->access_count - 1);
     access->guarded = read->otherwise || walk->padded;
-    if (access->guarded)
-        facts->kept *= access_clip(facts, access, adds_zeros(walk, read));
+    double inside = access->guarded ? access_clip(facts, access, adds_zeros(walk, read)) : 1;
+    facts->kept *= walk->padded ? 1 : inside; /* the padding says which part is inside */
 }
 
 /* Whether the value differs between lanes: an index that is a quotient, as channels of one head are, may not. */
@@ -328,10 +344,52 @@ static void add_operation(const Walk *walk, const Expr *e) {
 /* Whether it is the product that a sum adds: a multiply-add does both. Only one is. */
 static bool is_added(Walk *walk, const Expr *e) {
     const StageFacts *facts = walk->facts;
-    bool added = e->op == OP_MUL && facts->operations == 0 && !walk->added &&
-                 facts->stage->stage->combine == COMBINE_ADD;
+    bool added =
+        e->op == OP_MUL && facts->operations == 0 && !walk->added && facts->stage->stage->combine == COMBINE_ADD;
     walk->added |= added;
     return added;
+}
+
+static bool is_conjunction(const Expr *predicate) {
+    return predicate->kind == EXPR_OP && predicate->op == OP_AND;
+}
+
+/* A form over the loops that is negative where the predicate holds; false: it is no comparison of indices. */
+static bool form_of_predicate(const Walk *walk, const Expr *predicate, double *form) {
+    bool less = predicate->op == OP_LT || predicate->op == OP_LE,
+         or_equal = predicate->op == OP_LE || predicate->op == OP_GE;
+    if (predicate->kind != EXPR_OP || !(less || predicate->op == OP_GT || predicate->op == OP_GE))
+        return false;
+    int loops = walk->facts->loop_count;
+    double other[loops + 1];
+    linear_form(walk->forms, predicate->args[!less], form);
+    linear_form(walk->forms, predicate->args[less], other);
+    for (int l = 0; l <= loops; l++)
+        form[l] -= other[l];
+    form[loops] -= or_equal ? 1 : 0;
+    return true;
+}
+
+/* The part of the iterations that a predicate on indices leaves, if loops can leave out the others. */
+static double part_inside(const Walk *walk, const Expr *predicate) {
+    double form[walk->facts->loop_count + 1], part = 1;
+    if (is_conjunction(predicate)) {
+        for (int i = 0; i < predicate->count; i++)
+            part *= part_inside(walk, predicate->args[i]);
+        return part;
+    }
+    return form_of_predicate(walk, predicate, form) ? predicate_clip(walk->facts, form) : 1;
+}
+
+static void add_padded(Walk *walk, const Expr *padding) {
+    bool padded = walk->padded, omits = walk->omits, factor = is_factor(walk, walk->term, padding);
+    if (factor)
+        walk->facts->kept *= part_inside(walk, padding->args[0]);
+    walk->padded = true;
+    walk->omits |= factor;
+    add_value(walk, padding->args[1]);
+    walk->padded = padded;
+    walk->omits = omits;
 }
 
 static void add_value(Walk *walk, const Expr *value) {
@@ -341,10 +399,7 @@ static void add_value(Walk *walk, const Expr *value) {
         if (axis) {
             add_cases(walk, e, axis, period);
         } else if (is_padding(walk, e)) {
-            bool before = walk->padded;
-            walk->padded = true;
-            add_value(walk, e->args[1]);
-            walk->padded = before;
+            add_padded(walk, e);
         } else if (e->kind == EXPR_READ) {
             if (!is_seen(walk, e))
                 add_access(walk, e);
@@ -359,23 +414,15 @@ static void add_value(Walk *walk, const Expr *value) {
 
 /* Loops leave out iterations where a predicate on indices fails. */
 static void leave_out(const Walk *walk, const Expr *predicate) {
-    if (predicate->kind != EXPR_OP)
-        return;
-    bool less = predicate->op == OP_LT || predicate->op == OP_LE,
-         or_equal = predicate->op == OP_LE || predicate->op == OP_GE;
-    if (predicate->op == OP_AND)
+    double form[walk->facts->loop_count + 1];
+    if (is_conjunction(predicate)) {
         for (int i = 0; i < predicate->count; i++)
             leave_out(walk, predicate->args[i]);
-    if (!(less || predicate->op == OP_GT || predicate->op == OP_GE))
-        return;
-    int loops = walk->facts->loop_count;
-    double *difference = ARENA_ARRAY(walk->forms->arena, double, loops + 1), other[loops + 1];
-    linear_form(walk->forms, predicate->args[!less], difference);
-    linear_form(walk->forms, predicate->args[less], other);
-    for (int l = 0; l <= loops; l++)
-        difference[l] -= other[l];
-    difference[loops] -= or_equal ? 1 : 0;
-    list_push(walk->forms->arena, &walk->facts->predicates, difference);
+    } else if (form_of_predicate(walk, predicate, form)) {
+        double *kept = ARENA_ARRAY(walk->forms->arena, double, walk->facts->loop_count + 1);
+        memcpy(kept, form, sizeof form);
+        list_push(walk->forms->arena, &walk->facts->predicates, kept);
+    }
 }
 
 static bool is_identity_of(const Stage *stage, int component, const Expr *e) {
@@ -385,7 +432,7 @@ static bool is_identity_of(const Stage *stage, int component, const Expr *e) {
 
 /* Walks what is combined where the stage's predicates hold. Those on indices alone are tested outside the loops. */
 static void walk_value(Walk *walk, const Stage *stage, int component) {
-    const Expr *value = stage->components[component].value;
+    const Expr *value = walk->term = stage->components[component].value;
     while (value->kind == EXPR_OP && value->op == OP_SELECT && is_identity_of(stage, component, value->args[2])) {
         if (expr_reads(value->args[0]))
             add_value(walk, value->args[0]);
@@ -393,6 +440,7 @@ static void walk_value(Walk *walk, const Stage *stage, int component) {
             leave_out(walk, value->args[0]);
         value = value->args[1];
     }
+    walk->term = value;
     add_value(walk, value);
 }
 
@@ -577,8 +625,8 @@ static void shorten_loops(StageFacts *facts, const double *form, double part) {
 
 /* What is compared with an end that is read; NULL: the condition is another one. */
 static const Expr *place_of(const Stage *stage, const Expr *condition, const Expr **end) {
-    bool compares = condition->kind == EXPR_OP && condition->count == 2 &&
-                    op_info[condition->op].class == CLASS_COMPARE;
+    bool compares =
+        condition->kind == EXPR_OP && condition->count == 2 && op_info[condition->op].class == CLASS_COMPARE;
     for (int side = 0; side < 2 && compares; side++) {
         const Expr *place = condition->args[side];
         *end = condition->args[1 - side];

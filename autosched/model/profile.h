@@ -96,6 +96,9 @@ double access_footprint(const StageFacts *stage, const AccessFacts *access, int 
  * the iterations that may be inside, 1 where the loops run over the others too, and clears `guarded` if the inner loops
  * need no test. */
 double access_clip(const StageFacts *stage, AccessFacts *access, bool omits);
+/* The part of the iterations where a form is negative, if terms of a sum are 0 elsewhere and loops leave these out; 1
+ * if they cannot. form: as for negative_part. */
+double predicate_clip(const StageFacts *stage, const double *form);
 /* The part of the serial loops' iterations where a form is negative for some values of the other loops: the iterations
  * that a predicate leaves. form: a coefficient for each loop, then the constant. */
 double negative_part(const StageFacts *stage, const double *form);

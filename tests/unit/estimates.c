@@ -101,6 +101,26 @@ static double neighbours(Arena *arena, const char *read) {
     return estimate_of_text(arena, arena_printf(arena, format, read));
 }
 
+/* What a producer costs that is inlined into a sum over neighbours. */
+static double inlined_sum(Arena *arena, const char *producer) {
+    static const char *const format =
+        "def f(float(3, 64) x, float(3, 64) y, float(3, 64) z, float(3, 64) u) -> (Y) {\n"
+        "P(i, j) = %s where i in 0:3, j in 0:64\n"
+        "Y(i, j) +=! x(i, j) * (P(i + r - 1, j) else 0) where i in 0:3, j in 0:64, r in 0:3 }\n"
+        "schedule f on x86 { inline(P)\n o, v = split(Y.j, 8)\n reorder(Y.i, o, Y.r, v)\n vectorize(v)\n"
+        "acc = cache_write(Y, at=o, scope=register) }";
+    return estimate_of_text(arena, arena_printf(arena, format, producer));
+}
+
+static void test_terms(Arena *arena) {
+    double one = inlined_sum(arena, "exp(x(i, j))");
+    double windows = inlined_sum(arena, "exp(x(i - 2, j) else 0) + exp(x(i + 2, j) else 0)");
+    ok(windows > one && windows < HUGE_VAL, "windows that are no factors leave out no terms: %g times",
+       windows / one);
+    double four = inlined_sum(arena, "exp(x(i, j)) + exp(y(i, j)) + exp(z(i, j)) + exp(u(i, j))");
+    ok(four > 2 * one && four < HUGE_VAL, "one padding of a term is counted once: %g times", four / one);
+}
+
 static void test_inlined_padding(Arena *arena) {
     double padded = neighbours(arena, "(u(h + r_i - 1, w + r_j - 1, c) else 0)");
     double plain = neighbours(arena, "(u(h, w, c) + 0 * I(h + r_i, w + r_j, c))");
@@ -374,6 +394,7 @@ int main(void) {
     test_planes(arena);
     test_guards(arena);
     test_inlined_padding(arena);
+    test_terms(arena);
     test_waiting(arena);
     test_scattered(arena);
     test_blocks(arena);
