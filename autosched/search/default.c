@@ -71,6 +71,7 @@ typedef struct Leaders {
     Arena *arena;      /* of their points */
     int64_t most_code; /* the first one is at most so many instructions; 0: any number */
     int64_t missed;    /* of points that have more, all that they have */
+    double least_code; /* instructions, for a body's part, of those that were counted: the least; 0: none were */
     int count, length;
     double seconds[KEPT]; /* as judged_seconds has them */
     int *points[KEPT];
@@ -121,8 +122,17 @@ static bool may_lead(const Leaders *leaders, double seconds) {
     return leaders->count == 0 || seconds < leaders->seconds[0];
 }
 
+/* Whether the body is so long that it would have to become less code than all that were counted. */
+static bool is_too_long(Space *space, int number, const int *point, const Leaders *leaders) {
+    return leaders->least_code > 0 &&
+           leaders->least_code * group_body(space, number, point) > (double)leaders->most_code;
+}
+
 static bool code_fits(Space *space, int number, const int *point, Leaders *leaders) {
     int64_t code = group_code(space, number, point);
+    double part = (double)code / group_body(space, number, point);
+    if (code < INT64_MAX)
+        leaders->least_code = leaders->least_code > 0 ? fmin(leaders->least_code, part) : part;
     if (code <= leaders->most_code)
         return true;
     leaders->missed += code < INT64_MAX ? code : leaders->most_code;
@@ -152,10 +162,10 @@ static double judged_seconds(Arena *scratch, Space *space, int number, const int
     return seconds * (1 + LONGER_BODY * log2(group_body(space, number, point)) + waited_part(nest, space->target));
 }
 
-/* Judges a point, unless that was done before. */
+/* Judges a point, unless that was done before or need not be. */
 static void look_at(Arena *scratch, Space *space, int number, const int *point, HashSet *looked_at, Leaders *leaders) {
     uint64_t hash = group_hash(space, number, point);
-    if (hash_set_has(looked_at, hash))
+    if (hash_set_has(looked_at, hash) || is_too_long(space, number, point, leaders))
         return;
     hash_set_add(looked_at, hash);
     arena_reset(scratch);
@@ -219,10 +229,14 @@ static void keep_none(Group *group) {
 /* Explores from one more start, with leaders of its own; they are taken where they are so many times as fast. */
 static void explore_more(Space *space, int number, const int *start, int randoms, int budget, double needed,
                          Random *random, Leaders *leaders) {
-    Leaders other = {.arena = leaders->arena, .most_code = leaders->most_code, .missed = leaders->missed};
+    Leaders other = {.arena = leaders->arena,
+                     .most_code = leaders->most_code,
+                     .missed = leaders->missed,
+                     .least_code = leaders->least_code};
     double most = leaders->count ? leaders->seconds[0] / needed * MOST_BEHIND : HUGE_VAL;
     explore_from(space, number, start, randoms, budget, most, random, &other);
     leaders->missed = other.missed;
+    leaders->least_code = other.least_code;
     if (other.count && (!leaders->count || other.seconds[0] * needed < leaders->seconds[0]))
         *leaders = other;
 }
@@ -246,8 +260,7 @@ static void explore_other(Space *space, int number, OtherStart from, int budget,
 }
 
 /* Explores from what was chosen for a group before it that is alike. */
-static void explore_similar(Space *space, int number, const int *chosen, int budget, Random *random,
-                            Leaders *leaders) {
+static void explore_similar(Space *space, int number, const int *chosen, int budget, Random *random, Leaders *leaders) {
     int *start = ARENA_ARRAY(leaders->arena, int, space->gene_count + 1);
     point_start(space, start);
     if (take_similar(space, number, chosen, start))
@@ -256,8 +269,7 @@ static void explore_similar(Space *space, int number, const int *chosen, int bud
 
 /* Explores from all kinds of starting points, each with its own leaders: the strengths of one kind are several steps
  * away from another, and points that are better only in the end would be dropped before. Keeps the best leaders. */
-static void explore_group(Space *space, int number, const int *chosen, int budget, Random *random,
-                          Leaders *leaders) {
+static void explore_group(Space *space, int number, const int *chosen, int budget, Random *random, Leaders *leaders) {
     Group *group = space->groups.items[number];
     int *start = ARENA_ARRAY(leaders->arena, int, space->gene_count + 1);
     point_start(space, start);
