@@ -182,9 +182,13 @@ typedef struct Emitted {
     bool workspace;        /* the function takes one, in front of the sizes */
 } Emitted;
 
-/* --- llvm/partitions.c --- */
+/* --- llvm/blocks.c --- */
 
 int instruction_count(LLVMValueRef function);
+void cut_long_blocks(LLVMModuleRef module); /* which no pass goes through any more */
+
+/* --- llvm/partitions.c --- */
+
 int64_t instructions_to_share(const Code *code); /* of the module; 0: it is generated as a whole, as most are */
 /* The object of the optimized module, partition by partition: malloc'ed. NULL: *why. The module is of no more use.
  * *diagnosed is what LLVM's diagnostics reported, or NULL. */

@@ -43,14 +43,6 @@ typedef struct Partitions {
 
 /* --- sharing out -------------------------------------------------------------------------------------------------- */
 
-int instruction_count(LLVMValueRef function) {
-    int count = 0;
-    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
-        for (LLVMValueRef value = LLVMGetFirstInstruction(block); value; value = LLVMGetNextInstruction(value))
-            count++;
-    return count;
-}
-
 static int64_t module_instructions(LLVMModuleRef module) {
     int64_t count = 0;
     for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
@@ -143,8 +135,10 @@ static bool reduce(const Partitions *partitions, LLVMModuleRef module, int numbe
 /* The object of a partition, of a module that is changed; NULL with *why, which LLVM made. */
 static LLVMMemoryBufferRef generate(const Partitions *partitions, LLVMModuleRef module, int number, char **why) {
     LLVMMemoryBufferRef object = NULL;
-    if (!reduce(partitions, module, number, why) ||
-        LLVMTargetMachineEmitToMemoryBuffer(partitions->machine, module, LLVMObjectFile, why, &object))
+    if (!reduce(partitions, module, number, why))
+        return NULL;
+    cut_long_blocks(module);
+    if (LLVMTargetMachineEmitToMemoryBuffer(partitions->machine, module, LLVMObjectFile, why, &object))
         return NULL;
     if (!*partitions->diagnosed)
         return object;

@@ -90,6 +90,51 @@ else
     skip "no emulator of ARM here" 10
 fi
 
+# --- blocks so long that LLVM's order of them would take long
+
+awk 'BEGIN {
+    print "def lines(float(N) a) -> (z) {"
+    for (stage = 1; stage <= 2; stage++) {
+        printf "    %s(i) = 0.0", stage == 1 ? "y" : "z"
+        for (k = 1; k <= 800; k++)
+            printf " + (%s(i + %d) else 1)", stage == 1 ? "a" : "y", k
+        print " where i in 0:N"
+    }
+    print "}\nexport lines"
+}' >lines.tensor
+cat >lines.c <<'E2'
+#include "lines.h"
+#include <math.h>
+enum { N = 2500 };
+static float a[N], z[N];
+static double y[N];
+static double sum(double (*value)(int), int i) {
+    double all = 0;
+    for (int k = 1; k <= 800; k++)
+        all += i + k < N ? value(i + k) : 1;
+    return all;
+}
+static double first(int i) { return a[i]; }
+static double second(int i) { return y[i]; }
+int main(void) {
+    for (int i = 0; i < N; i++)
+        a[i] = (float)(i * 37 % 101) / 101;
+    int wrong = lines(N, a, z);
+    for (int i = 0; i < N; i++)
+        y[i] = sum(first, i);
+    for (int i = 0; i < N; i++)
+        wrong += !(fabs(z[i] - sum(second, i)) <= 1e-4 * z[i]);
+    return wrong > 0;
+}
+E2
+if runs_here x86-64-v3; then
+    runs "lines of 800 reads" "$TENSORC" --target=x86-64-v3 --threads=1 -c lines.tensor -o lines.o --header lines.h
+    ok "are linked" "$CC" -std=c11 -o lines lines.c lines.o -lm -lpthread
+    ok "and right" ./lines
+else
+    skip "this machine does not run x86-64-v3" 3
+fi
+
 # --- processes that cannot be started, or do not end well
 
 runs "as it should be" "$TENSORC" --target=x86-64-v3 --threads=1 -c wave.tensor -o right.o
