@@ -9,9 +9,21 @@
 
 #include "autosched/search/search.h"
 
+/* explore.c */
 /* Seconds by the static model; HUGE_VAL where the point is refused. only: the group whose statements are used; -1:
  * all. */
 double point_estimate(Arena *scratch, Space *space, const int *point, int only);
+/* Points of a group that is explored where little depends on it. */
+enum { GROUP_POINTS = 80 };
+/* The best of so many points of the group. It is plain, or hopeless, where nothing else is legal. */
+void choose_group(Space *space, int number, int budget, Random *random, int *point);
+/* The starting point of a group, or the first random one that is legal. */
+void fix_group(Space *space, int number, Random *random, int *point);
+/* The choice with the least estimate among some of at most so many instructions. Returns the estimate, HUGE_VAL where
+ * there is none; then the point is as it was. */
+double choose_within(Space *space, int number, int64_t most, int *point);
+
+/* combine.c */
 /* How the code of groups fits: those that another choice has made fit stay as they are where there are few others. */
 typedef struct Fit {
     const int *same; /* of each group: the first one that it is equal to */
@@ -22,6 +34,10 @@ typedef struct Fit {
  * names them. fit: tiles are made smaller where they are too much code; NULL: they are not. NULL: plain loops are not
  * legal either. */
 Schedule *space_combine(Arena *arena, Space *space, int *point, Fit *fit);
+/* Whether the group's pipeline computes its stages, in strips. */
+bool group_is_replaced(const Space *space, const Group *group, const int *point);
+
+/* default.c */
 /* The schedule of -O1, -O2 or -O3. from: a choice that holds for groups that are the same in its space; or NULL. */
 StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t seed, const StaticChoice *from);
 
@@ -43,9 +59,6 @@ enum { FEW_GROUPS = 5 };
 bool fit_code(Space *space, int *point, Fit *fit);
 /* The instructions of the group, scheduled alone; INT64_MAX where that is not legal. */
 int64_t group_code(Space *space, int number, const int *point);
-/* The choice with the least estimate among some of at most so many instructions (default.c). Returns the estimate,
- * HUGE_VAL where there is none; then the point is as it was. */
-double choose_within(Space *space, int number, int64_t most, int *point);
 /* What of a limit each may have, where those with less leave theirs to the others. */
 int64_t fair_share(const int64_t *amounts, int count, int64_t limit);
 
