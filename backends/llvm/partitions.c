@@ -8,6 +8,7 @@
  * A partition whose process cannot be started is generated here, of a copy of the module.
  */
 #include "backends/llvm/code.h"
+#include "lang/child.h"
 #include "lang/files.h"
 #include "lang/terminal.h"
 
@@ -17,7 +18,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -165,9 +165,7 @@ static void generate_here(Partitions *partitions, Partition *partition) {
 /* In the process of a partition: writes the object and ends with 0, or with 1 after what LLVM said. It ends with the
  * compiler. */
 _Noreturn static void be_partition(const Partitions *partitions, const Partition *partition, pid_t parent, int output) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(1);
+    child_begin(parent);
     char *why = NULL;
     LLVMMemoryBufferRef object = generate(partitions, partitions->code->module, partition->number, &why);
     bool written = object ? write_all(output, LLVMGetBufferStart(object), LLVMGetBufferSize(object))

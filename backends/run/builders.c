@@ -7,8 +7,8 @@
 #include "backends/run/builders.h"
 #include "backends/run/device_lock.h"
 #include "backends/run/wire.h"
+#include "lang/child.h"
 #include "lang/clock.h"
-#include "lang/ending_signals.h"
 #include "lang/terminal.h"
 #include "parser/ast.h"
 #include <errno.h>
@@ -21,7 +21,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -136,12 +135,8 @@ static void end_builder_without_memory(void) {
 }
 
 static _Noreturn void run_builder(const Builders *pool, pid_t parent, bool first, int input, int output) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) /* the parent has already ended */
-        _exit(0);
+    child_begin(parent);
     setpgid(0, 0);
-    for (int i = 0; i < ENDING_SIGNALS; i++) /* no handlers of the compiler: a signal ends it */
-        signal(ending_signals[i], SIG_DFL);
     end_without_memory_by(end_builder_without_memory);
     keep_memory();
     /* own descriptors: flock goes by open file. The compiler limits how long a builder may wait. */

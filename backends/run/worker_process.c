@@ -6,6 +6,7 @@
  * that a worker does or fails to do, such as reading, blocks the compiler.
  */
 #include "backends/run/worker_process.h"
+#include "lang/child.h"
 #include "lang/clock.h"
 #include "lang/waiting.h"
 #include <errno.h>
@@ -17,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -76,9 +76,7 @@ static _Noreturn void become_worker(const WorkerProcess *process, const int ends
         setpgid(0, 0);
     else
         setsid();
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != compiler) /* the compiler has already ended */
-        _exit(0);
+    child_begin(compiler);
     int apart[3]; /* above their final numbers, so that none closes another or is closed by the next program */
     for (int i = 0; i < 3; i++)
         apart[i] = fcntl(ends[i], F_DUPFD_CLOEXEC, 3);
