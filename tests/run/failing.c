@@ -1,8 +1,9 @@
 /* failing.c - preloaded by tests: call number FAIL_AT of the function FAIL_NAME fails with the error FAIL_ERROR, with
- * FAIL_ON=1 those after it, too, with FAIL_EACH=N one in N; FAIL_KILL=1: it ends the program by SIGKILL instead. Each
- * process counts for itself. FAIL_PATH=PREFIX: there are no files whose paths begin so, for whoever opens, links, runs
- * or asks for them. FAIL_TMPFILE=1: there are no files without names. FAIL_FORKED=1: calls fail only in what is forked
- * and runs no other program. FAIL_USER=N: the user has this number. FAIL_CHILD=N: that is killed at its read number N.
+ * FAIL_ON=1 those after it, too, with FAIL_EACH=N one in N; FAIL_KILL=1: it sends the program SIGKILL instead, or the
+ * signal FAIL_SIGNAL. Each process counts for itself. FAIL_PATH=PREFIX: there are no files whose paths begin so, for
+ * whoever opens, links, runs or asks for them. FAIL_TMPFILE=1: there are no files without names. FAIL_FORKED=1: calls
+ * fail only in what is forked and runs no other program. FAIL_USER=N: the user has this number. FAIL_CHILD=N: that is
+ * killed at its read number N.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,7 +22,7 @@
 
 static long calls, at, each, child_reads;
 static pid_t first;
-static int error, on, ended, no_nameless, in_forked;
+static int error, on, ended, signal_sent, no_nameless, in_forked;
 static const char *wanted, *absent;
 
 static long number(const char *name) {
@@ -40,6 +41,7 @@ __attribute__((constructor)) static void read_wishes(void) {
     error = (int)number("FAIL_ERROR");
     on = (int)number("FAIL_ON");
     ended = (int)number("FAIL_KILL");
+    signal_sent = getenv("FAIL_SIGNAL") ? (int)number("FAIL_SIGNAL") : SIGKILL;
     wanted = getenv("FAIL_NAME");
 }
 
@@ -49,8 +51,10 @@ static int fails(const char *name) {
     long call = __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
     if (call != at && !(on && call > at) && !(each && call > at && (call - at) % each == 0))
         return 0;
-    if (ended)
-        kill(getpid(), SIGKILL);
+    if (ended) {
+        kill(getpid(), signal_sent);
+        return 0; /* it is ignored */
+    }
     errno = error;
     return 1;
 }

@@ -147,12 +147,21 @@ for name in fork pipe2; do
 Resource temporarily unavailable" "$name fails: gone around, with a word"
     same right.o out.o "and the object is the same"
 done
-rm -f out.o
-capture env FAIL_NAME=write FAIL_AT=1 FAIL_FORKED=1 FAIL_KILL=1 LD_PRELOAD="$failing" "$TENSORC" --target=x86-64-v3 \
-    --threads=1 --jobs=2 -c wave.tensor -o out.o
-is "$status $(cat err)" "1 tensorc: error: cannot generate code for x86-64-v3: a process that generates code was ended \
-by signal 9" "a process is killed: one line"
+# killed SIGNAL SHELL_COMMAND: each process of a part is sent the signal when it writes
+killed() {
+    rm -f out.o
+    capture env FAIL_NAME=write FAIL_AT=1 FAIL_FORKED=1 FAIL_KILL=1 FAIL_SIGNAL="$1" LD_PRELOAD="$failing" \
+        sh -c "$2 exec \"\$0\" --target=x86-64-v3 --threads=1 --jobs=2 -c wave.tensor -o out.o" "$TENSORC"
+}
+ended="1 tensorc: error: cannot generate code for x86-64-v3: a process that generates code was ended by signal"
+killed 9 ''
+is "$status $(cat err)" "$ended 9" "a process is killed: one line"
 [ ! -e out.o ]
 report $? "and no object"
+killed 1 ''
+is "$status $(cat err)" "$ended 1" "the terminal goes away: one line"
+killed 1 'trap "" HUP;'
+is "$status $(cat err)" "0 " "but nothing where that is ignored, as under nohup"
+same right.o out.o "and the object is the same"
 
 done_testing
