@@ -5,6 +5,7 @@
 #include "backends/llvm/code.h"
 #include "lang/diag.h"
 #include "lang/expr.h"
+#include "lang/value.h"
 #include <llvm/Config/llvm-config.h>
 
 static LLVMValueRef zero_like(LLVMValueRef value) {
@@ -70,6 +71,51 @@ static LLVMValueRef division_by_constant(Code *code, Op op, LLVMValueRef a, int6
     return LLVMBuildAdd(at, quotient, negative, "");
 }
 
+/* The values of an index, in all lanes; unbounded where that takes more than its operators. */
+static Interval range_of_lanes(const Expr *e) {
+    static const Interval unknown = {.has_low = false};
+    int64_t stride, ends[2];
+    if (e->lanes == 1)
+        return expr_interval(e);
+    if (e->kind == EXPR_BROADCAST)
+        return range_of_lanes(e->args[0]);
+    if (e->kind == EXPR_RAMP && expr_is_int(e->args[1], &stride) &&
+        !__builtin_mul_overflow(stride, e->lanes - 1, &ends[1])) {
+        Interval steps = {true, true, ends[1] < 0 ? ends[1] : 0, ends[1] < 0 ? 0 : ends[1]};
+        return interval_combine(OP_ADD, expr_interval(e->args[0]), steps);
+    }
+    if (e->kind != EXPR_OP || e->count != 2 || e->type != TYPE_INT64 || op_info[e->op].class == CLASS_COMPARE)
+        return unknown;
+    Interval a = range_of_lanes(e->args[0]), b = range_of_lanes(e->args[1]);
+    bool known = a.has_low && a.has_high && b.has_low && b.has_high; /* then nothing wraps that has bounds */
+    return known ? interval_combine(e->op, a, b) : unknown;
+}
+
+/* Where the quotient is one of a few: what is left after as many divisors as there always are, after one more and so
+ * on; the last one that is not negative is the remainder. NULL: more steps than a division takes. */
+static LLVMValueRef short_division(Code *code, const Expr *e, LLVMValueRef a, int64_t divisor, Interval range) {
+    enum { MOST = 2 };
+    static const int64_t large = INT64_MAX / 4; /* multiples of the divisor stay within 64 bits */
+    bool known = range.has_low && range.has_high && range.low > -large && range.high < large && divisor < large;
+    if (!known || (divisor & (divisor - 1)) == 0)
+        return NULL;
+    int64_t least = floor_div(range.low, divisor), more = floor_div(range.high, divisor) - least;
+    if (more > (e->lanes > 1 ? MOST : MOST - 1))
+        return NULL;
+    LLVMBuilderRef at = code->builder;
+    LLVMTypeRef type = LLVMTypeOf(a);
+    LLVMValueRef left[MOST + 1] = {a}, quotient = constant_int(type, least);
+    for (int i = 0; i <= more; i++)
+        left[i] = LLVMBuildSub(at, a, constant_int(type, (least + i) * divisor), "");
+    LLVMValueRef rest = left[more];
+    for (int64_t i = more; i > 0; i--) {
+        LLVMValueRef below = LLVMBuildICmp(at, LLVMIntSLT, left[i], zero_like(a), "");
+        rest = LLVMBuildSelect(at, below, left[i - 1], rest, "");
+        quotient = LLVMBuildAdd(at, quotient, LLVMBuildZExt(at, LLVMBuildNot(at, below, ""), type, ""), "");
+    }
+    return e->op == OP_MOD ? rest : quotient;
+}
+
 LLVMValueRef emit_division(Code *code, const Expr *e, LLVMValueRef a, LLVMValueRef b) {
     const Expr *divisor = e->args[1];
     int64_t value;
@@ -77,12 +123,11 @@ LLVMValueRef emit_division(Code *code, const Expr *e, LLVMValueRef a, LLVMValueR
         divisor = divisor->args[0];
     if (!is_signed(e->type) || !expr_is_int(divisor, &value) || value <= 0)
         return integer_division(code, e->op, e->type, a, b);
-    bool not_negative = false;
-    if (e->type == TYPE_INT64 && e->lanes == 1) {
-        Interval range = expr_interval(e->args[0]);
-        not_negative = range.has_low && range.low >= 0;
-    }
-    return division_by_constant(code, e->op, a, value, not_negative);
+    Interval range = {.has_low = false};
+    if (e->type == TYPE_INT64)
+        range = range_of_lanes(e->args[0]);
+    LLVMValueRef result = short_division(code, e, a, value, range);
+    return result ? result : division_by_constant(code, e->op, a, value, range.has_low && range.low >= 0);
 }
 
 /* --- arithmetic --- */
