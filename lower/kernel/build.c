@@ -138,17 +138,26 @@ static bool loop_counts_in(const NestStage *stage, int loop, const Expr *e) {
     return stage->loops[loop]->extent != 1 && expr_uses_var(e, stage->loops[loop]->var);
 }
 
+/* Whether the index has the variable at several places, as x % 2 + x / 2 has: two values may be one place. */
+static bool uses_again(const Expr *index, const Var *var) {
+    int uses = 0;
+    EACH_EXPR(e, index)
+        uses += e->kind == EXPR_VAR && e->var == var;
+    return uses > 1;
+}
+
 /* Whether what a guard cuts off in registers are elements that other iterations compute: of an index, it tests a part
- * around which the stage has more loops. Elsewhere they are beyond the end, where nobody reads. */
+ * around which the stage has more loops, or a loop that may come to one place twice. Elsewhere they are beyond the end,
+ * where nobody reads. */
 static bool cuts_off_others(const StageBuild *s, const Expr *guard) {
     const NestStage *stage = s->stage;
     for (int a = 0; stage->buffers[0]->scope == SCOPE_REGISTER && a < stage->stage->axis_count; a++) {
         const Expr *index = s->axes.items[a].value;
         bool tested = false, more = false;
         for (int l = 0; l < stage->loop_count; l++) {
-            bool counts = loop_counts_in(stage, l, guard);
-            tested |= counts && loop_counts_in(stage, l, index);
-            more |= !counts && loop_counts_in(stage, l, index);
+            bool counts = loop_counts_in(stage, l, guard), moves = loop_counts_in(stage, l, index);
+            tested |= counts && moves;
+            more |= moves && (!counts || uses_again(index, stage->loops[l]->var));
         }
         if (tested && more)
             return true;
