@@ -2,10 +2,10 @@
  * few seconds.
  *
  * What a nest becomes is known once it is lowered: versions, ends of tiles and lanes that are fetched one by one are
- * too many to foresee. So the chosen point is lowered as a whole and what each group became is counted. Where all
- * together is too much, the groups with more than their share get another choice that has no more. The share is such
- * that what the others leave of theirs is shared again: no group pays for a cheaper one. What a call works on for long
- * is worth longer code, and time to choose again.
+ * too many to foresee. So the chosen point is lowered as a whole and what each group became is counted; later only the
+ * groups that changed are. Where all together is too much, the groups with more than their share get another choice
+ * that has no more. The share is such that what the others leave of theirs is shared again: no group pays for a cheaper
+ * one. What a call works on for long is worth longer code, and time to choose again.
  * A function of a few nests is left as it is: each has limits of its own. So is one that differs in a few nests from
  * another one whose code was made to fit.
  */
@@ -16,7 +16,7 @@
 #include <string.h>
 
 enum { FUNCTION_CODE = 24000 /* instructions */, ROUNDS = 3 };
-enum { WORTH_COUNTING = 8 }; /* all is lowered and counted again where a round saves more than a part of so many */
+enum { WORTH_COUNTING = 8 }; /* what changed is counted again where a round saves more than a part of so many */
 static const double worth = 1. / 4096; /* instructions for each operation of a call, */
 enum { WORTH_MOST = 4096 };            /* and the most: what a cache of instructions holds */
 enum { WORTH_CHOOSING = 1 << 18 };     /* operations of a group that is explored again: microseconds of a call, */
@@ -123,9 +123,8 @@ static int64_t allowed_code(const Group *group, int64_t share) {
 }
 
 /* Makes the groups smaller that have more code than they may. Returns the instructions that this is meant to save. */
-static int64_t shrink_groups(Space *space, const int64_t *code, int *point, const Fit *fit) {
+static int64_t shrink_groups(Space *space, const int64_t *code, int *point, const Fit *fit, bool *shrunk) {
     int64_t share = fair_share(code, space->groups.count, FUNCTION_CODE), saved = 0;
-    bool shrunk[space->groups.count];
     for (int g = 0; g < space->groups.count; g++) {
         int64_t allowed = allowed_code(space->groups.items[g], share);
         int same = fit->same[g];
@@ -140,19 +139,32 @@ static int64_t shrink_groups(Space *space, const int64_t *code, int *point, cons
     return saved;
 }
 
+/* Counts the groups again that were made smaller, each alone: some of what is counted once for all is then more. */
+static void count_again(Space *space, const int *point, const Fit *fit, const bool *shrunk, int64_t *code) {
+    for (int g = 0; g < space->groups.count; g++) {
+        int same = fit->same[g];
+        if (!shrunk[g])
+            continue;
+        int64_t alone = same < g ? code[same] : group_code(space, g, point);
+        code[g] = alone < code[g] ? alone : code[g];
+    }
+}
+
 bool fit_code(Space *space, int *point, Fit *fit) {
     int count = space->groups.count;
-    bool any = false;
-    for (int round = 0; round < ROUNDS && fit->fresh > FEW_GROUPS && !space->user; round++) {
-        int64_t code[count], all = 0;
-        if (!count_code(space, point, -1, code))
-            break;
+    int64_t code[count];
+    bool shrunk[count], any = false;
+    if (fit->fresh <= FEW_GROUPS || space->user || !count_code(space, point, -1, code))
+        return false;
+    for (int round = 0; round < ROUNDS; round++) {
+        int64_t all = 0;
         for (int g = 0; g < count; g++)
             all += code[g];
-        int64_t saved = shrink_groups(space, code, point, fit);
+        int64_t saved = shrink_groups(space, code, point, fit, shrunk);
         any |= saved > 0;
         if (saved <= all / WORTH_COUNTING)
             break;
+        count_again(space, point, fit, shrunk, code);
     }
     return any;
 }
