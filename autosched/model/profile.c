@@ -414,15 +414,15 @@ static void add_value(Walk *walk, const Expr *value) {
 
 /* Loops leave out iterations where a predicate on indices fails. */
 static void leave_out(const Walk *walk, const Expr *predicate) {
-    double form[walk->facts->loop_count + 1];
+    Arena *arena = walk->forms->arena;
     if (is_conjunction(predicate)) {
         for (int i = 0; i < predicate->count; i++)
             leave_out(walk, predicate->args[i]);
-    } else if (form_of_predicate(walk, predicate, form)) {
-        double *kept = ARENA_ARRAY(walk->forms->arena, double, walk->facts->loop_count + 1);
-        memcpy(kept, form, sizeof form);
-        list_push(walk->forms->arena, &walk->facts->predicates, kept);
+        return;
     }
+    double *form = ARENA_ARRAY(arena, double, walk->facts->loop_count + 1);
+    if (form_of_predicate(walk, predicate, form))
+        list_push(arena, &walk->facts->predicates, form);
 }
 
 static bool is_identity_of(const Stage *stage, int component, const Expr *e) {
@@ -641,7 +641,7 @@ static const Expr *place_of(const Stage *stage, const Expr *condition, const Exp
 static bool fill_row(LinearForms *forms, StageFacts *facts, const Expr *condition, const Expr *value) {
     const Stage *stage = facts->stage->stage;
     const Expr *end, *place;
-    if (condition->kind == EXPR_OP && condition->op == OP_AND)
+    if (is_conjunction(condition))
         return fill_row(forms, facts, condition->args[0], value) || fill_row(forms, facts, condition->args[1], value);
     if (!(place = place_of(stage, condition, &end)))
         return false;

@@ -4,7 +4,6 @@
  */
 #include "autosched/search/policies.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Groups with expensive points get only a part of the points. */
