@@ -17,6 +17,7 @@ enum { LANGUAGE_VERSION = 1 }; /* of schedules: part of every key */
 typedef struct Canon {
     Arena *arena;
     bool readable; /* words in place of numbers */
+    bool layers;   /* constant indices of reads are left out */
     const Program *program;
     uint64_t *hashes; /* [stage]: first pass; 0: not known */
     bool *visited;
@@ -210,6 +211,15 @@ static void write_kind(Canon *canon, ExprKind kind) {
         text_add(&canon->text, "k%d", (int)kind);
 }
 
+/* The layer that is read of a tensor with all layers' weights tells tasks apart, but not what is good for them. */
+static void write_argument(Canon *canon, const Expr *e, int number, bool first) {
+    if (canon->layers && e->kind == EXPR_READ && e->args[number]->kind == EXPR_INT)
+        text_add(&canon->text, "layer");
+    else
+        write_expr(canon, e->args[number], first);
+    text_add(&canon->text, ",");
+}
+
 static void write_expr(Canon *canon, const Expr *e, bool first) {
     switch (e->kind) {
     case EXPR_INT: text_add(&canon->text, "%" PRId64, e->integer); break;
@@ -222,10 +232,8 @@ static void write_expr(Canon *canon, const Expr *e, bool first) {
     text_add(&canon->text, ":");
     write_type(canon, e->type);
     text_add(&canon->text, "(");
-    for (int a = 0; a < e->count; a++) {
-        write_expr(canon, e->args[a], first);
-        text_add(&canon->text, ",");
-    }
+    for (int a = 0; a < e->count; a++)
+        write_argument(canon, e, a, first);
     if (e->otherwise) {
         text_add(&canon->text, "else ");
         write_expr(canon, e->otherwise, first);
@@ -361,8 +369,8 @@ static void write_program(Canon *canon, const Schedule *user) {
         write_user(canon, user);
 }
 
-Task *task_new(Arena *arena, const Program *program, const Schedule *user) {
-    Canon canon = {.arena = arena, .program = program, .text = {.arena = arena}};
+static Task *task_of(Arena *arena, const Program *program, const Schedule *user, bool layers) {
+    Canon canon = {.arena = arena, .layers = layers, .program = program, .text = {.arena = arena}};
     canon.hashes = ARENA_ARRAY(arena, uint64_t, program->stage_count + 1);
     canon.visited = ARENA_ARRAY(arena, bool, program->stage_count + 1);
     visit_all(&canon);
@@ -379,6 +387,10 @@ Task *task_new(Arena *arena, const Program *program, const Schedule *user) {
                    .scan_count = canon.scans.count,
                    .scans = canon.scans.items};
     return task;
+}
+
+Task *task_new(Arena *arena, const Program *program, const Schedule *user) {
+    return task_of(arena, program, user, false);
 }
 
 const char *task_program(Arena *arena, const Task *task) {
@@ -398,4 +410,8 @@ bool task_program_fits(const char *key, const char *program) {
 
 const char *task_hash(Arena *arena, const Program *program) {
     return task_new(arena, program, NULL)->key;
+}
+
+const char *layer_hash(Arena *arena, const Program *program) {
+    return task_of(arena, program, NULL, true)->key;
 }

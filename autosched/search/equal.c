@@ -1,7 +1,8 @@
 /* equal.c - groups of a function that are equal: the layers of a network. What is chosen for the first holds for all:
  * they are explored once, and equal layers run equally fast.
  *
- * Two groups are equal where their parts of the program have the same canonical form and their genes the same choices.
+ * Two groups are equal where their parts of the program have the same canonical form, but for constant indices (a
+ * layer's weights in the tensor of all layers' weights), and their genes the same choices.
  * A group whose schedule depends on others (a chain, a pipeline), on a block or on rules is equal to none.
  */
 #include "autosched/search/policies.h"
@@ -40,7 +41,7 @@ int *equal_groups(Arena *arena, Space *space) {
         group_program(space, group);
         if (!stands_alone(space, group))
             continue;
-        keys[g] = arena_strdup(arena, task_hash(scratch, group->part));
+        keys[g] = arena_strdup(arena, layer_hash(scratch, group->part));
         arena_reset(scratch);
         for (int h = 0; h < g && same[g] == g; h++)
             if (keys[h] && !strcmp(keys[g], keys[h]) && group_is_equal(group, space->groups.items[h]))

@@ -116,6 +116,23 @@ is "$(grep -c '+=' explained)" "32" "each has two reductions, also with packed w
 alike=$(copies | head -16 | sed '1,2d; 15,16d' | paste - - | sort -u | wc -l)
 is "$alike" "1" "those of equal layers have equal loops"
 
+# The same, with the weights of all layers in one tensor.
+{
+    echo 'import "nn"'
+    echo "def of_layer[I=0](const float(L, M, C, A, B) w) -> (y) { y(m, c, a, b) = w(I, m, c, a, b) }"
+    echo "def block[I=0](float(N, C, H, W) x, const float(L, C, C, 3, 3) w, const float(L, M, C, 1, 1) s) -> (y) {"
+    echo "    y = relu(add(conv2d[P=1](x, of_layer[I=I](w)), conv2d(x, of_layer[I=I](s)))) }"
+    echo "def net(float(1, 64, 28, 28) x0, const float(8, 64, 64, 3, 3) w, const float(8, 64, 64, 1, 1) s) -> (x8) {"
+    for l in $(seq 8); do echo "    x$l = block[I=$((l - 1))](x$((l - 1)), w, s)"; done
+    echo "}"
+    echo "export net"
+} >file.tensor
+runs "layers of one tensor" "$TENSORC" -O2 --threads=1 --target=x86-64-v3 -c file.tensor -o net.o --explain-schedule
+cp "$work/out" explained
+is "$(grep -c '+=' explained)" "32" "two reductions each, too"
+alike=$(copies | head -16 | sed '1,2d; 15,16d' | paste - - | sort -u | wc -l)
+is "$alike" "1" "those of layers whose weights are one tensor have equal loops"
+
 stencils
 for target in x86-64-v3 x86-64-v4; do
     count=$(instructions $target)

@@ -267,6 +267,21 @@ static void test_equal(Arena *arena, const Target *target) {
        "and it is that of a function of its own");
 }
 
+/* Layers whose weights are one tensor are tasks of their own, but equal but for the layer. */
+static void test_layers(Arena *arena, const Target *target) {
+    const char *text = "def f(float(64, 64) x, const float(2, 64, 64) a) -> (y) {\n"
+                       "t(i, j) +=! x(i, r_k) * a(0, r_k, j)  u(i, j) +=! t(i, r_k) * a(1, r_k, j)\n"
+                       "y(i, j) +=! u(i, r_k) * a(1, j, r_k) }";
+    Program **parts = NULL;
+    int count = space_tasks(space_new(arena, program_of_text(arena, text, NULL, 0), target, NULL), &parts);
+    is_int(count, 3, "three products with one tensor");
+    if (count != 3)
+        return;
+    ok(strcmp(task_hash(arena, parts[0]), task_hash(arena, parts[1])), "another layer is another task");
+    ok(!strcmp(layer_hash(arena, parts[0]), layer_hash(arena, parts[1])), "but equal but for the layer");
+    ok(strcmp(layer_hash(arena, parts[1]), layer_hash(arena, parts[2])), "another order of indices is not");
+}
+
 /* A constant that two tasks read is rearranged in each call: for one task it would be ahead of time. */
 static void test_constants(Arena *arena, const Target *target) {
     const char *text = "def f(float(64, 64) x, const float(64, 64) a, const float(64, 64) b) -> (y) {\n"
@@ -293,6 +308,7 @@ int main(void) {
     test_divided(arena, &target);
     test_names(arena, &target);
     test_equal(arena, &target);
+    test_layers(arena, &target);
     test_constants(arena, &target);
     arena_free(arena);
     return done_testing();
