@@ -38,17 +38,13 @@ int64_t greatest_divisor(int64_t a, int64_t b) {
 
 /* --- atoms -------------------------------------------------------------------------------------------------------- */
 
-static bool is_op(const Expr *e, Op op) {
-    return e->kind == EXPR_OP && e->op == op;
-}
-
 static bool is_sum_like(const Expr *e) {
-    return e->kind == EXPR_INT || is_op(e, OP_ADD) || is_op(e, OP_SUB) || is_op(e, OP_NEG);
+    return e->kind == EXPR_INT || expr_is_op(e, OP_ADD) || expr_is_op(e, OP_SUB) || expr_is_op(e, OP_NEG);
 }
 
 /* A product of sums that was too long to be multiplied out is one factor. */
 static bool is_product(const Expr *atom) {
-    return is_op(atom, OP_MUL) && !is_sum_like(atom->args[0]) && !is_sum_like(atom->args[1]);
+    return expr_is_op(atom, OP_MUL) && !is_sum_like(atom->args[0]) && !is_sum_like(atom->args[1]);
 }
 
 int atom_degree(Expr *atom) {
@@ -94,7 +90,7 @@ bool atom_equal(Expr *a, Expr *b) {
         return false;
     if (a->kind == EXPR_VAR)
         return a->var == b->var;
-    return expr_equal(a, b) || (is_op(a, OP_MUL) && is_op(b, OP_MUL) && same_factors(a, b));
+    return expr_equal(a, b) || (expr_is_op(a, OP_MUL) && expr_is_op(b, OP_MUL) && same_factors(a, b));
 }
 
 /* --- adding ------------------------------------------------------------------------------------------------------- */
@@ -238,7 +234,8 @@ static bool unnest(const Sum *dividend, const Sum *divisor, Sum *over, Sum *by) 
     for (int i = 0; i < dividend->count && divisor->count == 0; i++) {
         Expr *atom = dividend->terms[i].atom;
         int64_t a;
-        if (dividend->terms[i].coefficient != 1 || !is_op(atom, OP_DIV) || !expr_is_int(atom->args[1], &a) || a <= 0)
+        if (dividend->terms[i].coefficient != 1 || !expr_is_op(atom, OP_DIV) || !expr_is_int(atom->args[1], &a) ||
+            a <= 0)
             continue;
         sum_add(over, a, dividend);
         sum_add_atom(over, -a, atom);
@@ -262,7 +259,7 @@ static bool recombine_term(Sum *sum, int i) {
 
 void sum_recombine(Sum *sum) {
     for (int i = 0; i < sum->count && !sum->overflow; i++)
-        if (is_op(sum->terms[i].atom, OP_MOD) && sum->count > 1 && sum->terms[i].coefficient != INT64_MIN &&
+        if (expr_is_op(sum->terms[i].atom, OP_MOD) && sum->count > 1 && sum->terms[i].coefficient != INT64_MIN &&
             recombine_term(sum, i))
             i = -1;
 }
@@ -271,8 +268,7 @@ void sum_recombine(Sum *sum) {
 
 /* Whether the dividend would change its sign, which the smallest number cannot. */
 static bool turns_sign(const Sum *sum, const Sum *divisor, Expr *dividend) {
-    return divisor->count == 0 && divisor->constant < 0 &&
-           !expr_is_exact(expr_unary(sum->arena, OP_NEG, dividend));
+    return divisor->count == 0 && divisor->constant < 0 && !expr_is_exact(expr_unary(sum->arena, OP_NEG, dividend));
 }
 
 /* A product, quotient or modulo of the two arguments. */
@@ -436,7 +432,7 @@ bool expr_affine(Arena *arena, Expr *e, Affine *affine) {
 /* Whether it matters that e may wrap: sums and products are the same modulo 2^64. */
 static bool divides(const Expr *e) {
     EACH_EXPR(at, e)
-        if (is_op(at, OP_DIV) || is_op(at, OP_MOD))
+        if (expr_is_op(at, OP_DIV) || expr_is_op(at, OP_MOD))
             return true;
     return false;
 }

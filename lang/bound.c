@@ -215,7 +215,7 @@ bool sum_bound(Sum *bound, const Sum *sum, bool upper) {
         Term term = sum->terms[i];
         if (bound_atom(bound, term.coefficient, term.atom, upper == (term.coefficient > 0)))
             replaced = true;
-        else if (term.atom->kind == EXPR_OP && term.atom->op == OP_MUL) /* also one that was kept in one piece */
+        else if (expr_is_op(term.atom, OP_MUL)) /* also one that was kept in one piece */
             sum_add_index(bound, term.coefficient, term.atom, false);
         else
             sum_add_atom(bound, term.coefficient, term.atom);
@@ -226,7 +226,7 @@ bool sum_bound(Sum *bound, const Sum *sum, bool upper) {
 /* The c of c * (x / c), or of a multiple of that; 0: it is none. */
 static int64_t whole_divisor(Term term) {
     int64_t divisor;
-    bool quotient = term.atom->kind == EXPR_OP && term.atom->op == OP_DIV && expr_is_int(term.atom->args[1], &divisor);
+    bool quotient = expr_is_op(term.atom, OP_DIV) && expr_is_int(term.atom->args[1], &divisor);
     return quotient && divisor > 0 && term.coefficient % divisor == 0 ? divisor : 0;
 }
 

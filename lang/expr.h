@@ -31,6 +31,9 @@ bool is_identity(Combine combine, const Expr *e); /* never of COMBINE_NONE and C
 Op combine_op(Combine combine);                   /* OP_ADD, OP_MUL, OP_MIN, OP_MAX */
 
 /* --- asking --- */
+static inline bool expr_is_op(const Expr *e, Op op) {
+    return e->kind == EXPR_OP && e->op == op;
+}
 bool expr_equal(const Expr *a, const Expr *b);   /* structurally, places aside */
 bool expr_is_int(const Expr *e, int64_t *value); /* an EXPR_INT: its value; value may be NULL */
 bool expr_reads(const Expr *e);                  /* any tensor, at any depth */

@@ -39,6 +39,11 @@ bool stage_writes(const Stage *stage, const Tensor *tensor) {
     return stage_component_of(stage, tensor) >= 0;
 }
 
+bool stage_has_identity(const Stage *stage, int component, const Expr *e) {
+    return stage->combine == COMBINE_DECLARED ? expr_equal(e, stage->combiner->identity[component])
+                                              : is_identity(stage->combine, e);
+}
+
 const Tensor *stage_output(const Stage *stage) {
     for (int c = 0; c < stage->component_count; c++)
         if (stage->components[c].tensor->role == ROLE_OUTPUT)
@@ -138,7 +143,7 @@ static bool is_stage_identity(const Stage *stage, const Expr *e) {
 
 const Expr *stage_axis_value(const Stage *stage, int axis) {
     const Expr *value = stage->components[0].value;
-    bool choice = stage->combine != COMBINE_NONE && value->kind == EXPR_OP && value->op == OP_SELECT;
+    bool choice = stage->combine != COMBINE_NONE && expr_is_op(value, OP_SELECT);
     return choice && is_stage_identity(stage, value->args[2]) ? value_in(value->args[0], stage->axes[axis]) : NULL;
 }
 
@@ -223,7 +228,7 @@ static double count_operations(const Expr *e) {
     if (e->kind == EXPR_READ)
         return e->otherwise ? count_operations(e->otherwise) : 0;
     double operations = 0;
-    bool select = e->kind == EXPR_OP && e->op == OP_SELECT;
+    bool select = expr_is_op(e, OP_SELECT);
     for (int i = select; i < e->count; i++)
         operations += count_operations(e->args[i]);
     if (e->kind != EXPR_OP)

@@ -11,6 +11,8 @@
 Stage *stage_new(Arena *arena, Component component);
 int stage_component_of(const Stage *stage, const Tensor *tensor); /* that writes it, or -1 */
 bool stage_writes(const Stage *stage, const Tensor *tensor);
+/* Whether it is what the component's reduction begins with; never of a stage without one. */
+bool stage_has_identity(const Stage *stage, int component, const Expr *e);
 const Tensor *stage_output(const Stage *stage); /* the first output that it writes, or NULL */
 /* Loops over all that a stage computes: values, then initial values. */
 TreeWalk *stage_walk(TreeWalk *walk, const Stage *stage, bool values, bool initials);

@@ -33,10 +33,6 @@ typedef struct Prover {
     Expr *split[SPLIT_LIMIT];
 } Prover;
 
-static bool is_op(const Expr *e, Op op) {
-    return e->kind == EXPR_OP && e->op == op;
-}
-
 static Sum *new_sum(Arena *arena) {
     Sum *sum = ARENA_NEW(arena, Sum);
     sum_init(sum, arena);
@@ -134,7 +130,7 @@ static void last_value(Sum *sum, Arena *arena, const Expr *loop) {
 /* d * (x / d) is at most x, where both are at least 0, and at least x - d + 1, where d is at least 1. */
 static void add_multiple_bounds(System *system, Expr *atom, Expr *quotient, Expr *others, const Interval *divisor) {
     Sum dividend, *low = new_sum(system->arena);
-    if (!is_op(quotient, OP_DIV) || !atom_equal(quotient->args[1], others))
+    if (!expr_is_op(quotient, OP_DIV) || !atom_equal(quotient->args[1], others))
         return;
     sum_init(&dividend, system->arena);
     sum_add_expr(&dividend, 1, quotient->args[0], false);
@@ -186,14 +182,14 @@ static void add_bounds(System *system, Expr *atom) {
         last_value(&last, system->arena, atom);
         sum_add_atom(&last, -1, atom);
         add_sum(system, scaled_sum(system->arena, &last, 1, 0));
-    } else if (is_op(atom, OP_MIN) || is_op(atom, OP_MAX)) {
+    } else if (expr_is_op(atom, OP_MIN) || expr_is_op(atom, OP_MAX)) {
         add_difference(system, atom->args[0], atom, atom->op == OP_MIN ? 1 : -1);
         add_difference(system, atom->args[1], atom, atom->op == OP_MIN ? 1 : -1);
-    } else if (is_op(atom, OP_MUL)) {
+    } else if (expr_is_op(atom, OP_MUL)) {
         add_product_bounds(system, atom);
-    } else if (is_op(atom, OP_DIV) && expr_is_int(atom->args[1], &divisor) && divisor > 0) {
+    } else if (expr_is_op(atom, OP_DIV) && expr_is_int(atom->args[1], &divisor) && divisor > 0) {
         add_quotient_bounds(system, atom, divisor);
-    } else if (is_op(atom, OP_MOD) && expr_is_int(atom->args[1], &divisor) && divisor > 0) {
+    } else if (expr_is_op(atom, OP_MOD) && expr_is_int(atom->args[1], &divisor) && divisor > 0) {
         add_remainder_bounds(system, atom, divisor);
     }
 }
@@ -220,7 +216,7 @@ static bool add_columns(System *system, const Sum *sum) {
 
 /* A minimum or maximum of what is a column: its bounds lead there. */
 static bool leads_to_column(const System *system, const Expr *atom) {
-    for (int i = 0; i < system->column_count && (is_op(atom, OP_MIN) || is_op(atom, OP_MAX)); i++)
+    for (int i = 0; i < system->column_count && (expr_is_op(atom, OP_MIN) || expr_is_op(atom, OP_MAX)); i++)
         if (system->columns[i]->kind == EXPR_VAR && expr_uses_var(atom, system->columns[i]->var))
             return true;
     return false;
@@ -410,7 +406,7 @@ static void assume_comparison(Prover *prover, Expr *e) {
 
 /* e is simplified. */
 static void assume(Prover *prover, Expr *e) {
-    if (is_op(e, OP_AND)) {
+    if (expr_is_op(e, OP_AND)) {
         assume(prover, e->args[0]);
         assume(prover, e->args[1]);
         return;
@@ -474,7 +470,8 @@ static bool prove_by_cases(Prover *prover, const Sum *goal, Expr *atom) {
 static Expr *find_split(const Prover *prover, const Sum *goal) {
     for (int i = 0; i < goal->count && prover->splits < SPLIT_LIMIT; i++) {
         Expr *atom = goal->terms[i].atom;
-        bool has_cases = is_op(atom, OP_MIN) || is_op(atom, OP_MAX) || is_op(atom, OP_SELECT) || is_op(atom, OP_ABS);
+        bool has_cases = expr_is_op(atom, OP_MIN) || expr_is_op(atom, OP_MAX) || expr_is_op(atom, OP_SELECT) ||
+                         expr_is_op(atom, OP_ABS);
         for (int s = 0; s < prover->splits; s++)
             has_cases = has_cases && !expr_equal(prover->split[s], atom);
         if (has_cases && is_small(atom))
@@ -529,9 +526,9 @@ static bool holds(Prover *prover, Expr *e) {
     for (int i = 0; i < prover->truths.count; i++)
         if (expr_equal(prover->truths.items[i], e))
             return true;
-    if (is_op(e, OP_AND))
+    if (expr_is_op(e, OP_AND))
         return holds(prover, e->args[0]) && holds(prover, e->args[1]);
-    if (is_op(e, OP_OR))
+    if (expr_is_op(e, OP_OR))
         return either_holds(prover, e);
     return expr_compares_indices(e) && e->lanes == 1 && comparison_holds(prover, e);
 }

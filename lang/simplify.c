@@ -13,10 +13,6 @@
 
 enum { CHAIN_LIMIT = 16 /* longer chains of && || min max are not searched for implied members */ };
 
-static bool is_op(const Expr *e, Op op) {
-    return e->kind == EXPR_OP && e->op == op;
-}
-
 static bool is_index(const Expr *e) {
     return e->type == TYPE_INT64 && e->lanes == 1;
 }
@@ -152,7 +148,7 @@ typedef struct Chain {
 } Chain;
 
 static void collect_members(Chain *chain, Expr *e, bool simplified) {
-    if (is_op(e, chain->op)) {
+    if (expr_is_op(e, chain->op)) {
         collect_members(chain, e->args[0], simplified);
         collect_members(chain, e->args[1], simplified);
     } else if (!simplified) {
@@ -191,9 +187,9 @@ static Relation relate_logic(Arena *arena, Op op, Expr *a, Expr *b) {
         return RELATION_KEEP_FIRST;
     if (a->lanes == 1 && is_inequality(a) && is_inequality(b))
         return relate_inequalities(arena, op, a, b);
-    if ((is_op(a, OP_NOT) && expr_equal(a->args[0], b)) || (is_op(b, OP_NOT) && expr_equal(b->args[0], a)))
+    if ((expr_is_op(a, OP_NOT) && expr_equal(a->args[0], b)) || (expr_is_op(b, OP_NOT) && expr_equal(b->args[0], a)))
         return RELATION_ABSORB;
-    bool equations = (is_op(a, OP_EQ) && is_op(b, OP_NE)) || (is_op(a, OP_NE) && is_op(b, OP_EQ));
+    bool equations = (expr_is_op(a, OP_EQ) && expr_is_op(b, OP_NE)) || (expr_is_op(a, OP_NE) && expr_is_op(b, OP_EQ));
     return equations && expr_equal(a->args[0], b->args[0]) && expr_equal(a->args[1], b->args[1]) ? RELATION_ABSORB
                                                                                                  : RELATION_NONE;
 }
@@ -306,7 +302,7 @@ static Expr *opposite_of(Arena *arena, Expr *e) {
 static Expr *simplify_not(Arena *arena, Expr *e) {
     Expr *a = expr_simplify(arena, e->args[0]);
     Expr *opposite = opposite_of(arena, a);
-    if (is_op(opposite, OP_NOT))
+    if (expr_is_op(opposite, OP_NOT))
         return a == e->args[0] ? e : opposite;
     return expr_simplify(arena, opposite);
 }
@@ -449,7 +445,7 @@ static Expr *simplify_select(Arena *arena, Expr *e) {
     Expr *a = expr_simplify(arena, e->args[1]), *b = expr_simplify(arena, e->args[2]);
     if (expr_equal(a, b))
         return a;
-    if (is_op(condition, OP_NOT))
+    if (expr_is_op(condition, OP_NOT))
         return expr_select(arena, condition->args[0], b, a);
     if (condition == e->args[0] && a == e->args[1] && b == e->args[2])
         return e;

@@ -68,7 +68,7 @@ static void require_not_negative(Builder *builder, const Affine *p, Loc loc) {
     const Expr *factor = p->count == 1 ? p->terms[0].atom : NULL;
     if (affine_never_negative(arena, p, &builder->facts))
         return;
-    if (factor && p->terms[0].coefficient == 1 && factor->kind == EXPR_OP && factor->op == OP_MIN) {
+    if (factor && p->terms[0].coefficient == 1 && expr_is_op(factor, OP_MIN)) {
         for (int i = 0; i < 2; i++) {
             Affine side, constant = {p->constant, 0, NULL};
             if (size_affine(arena, factor->args[i], &side) && affine_sum(arena, &side, 1, &constant, 1, &side))
@@ -141,7 +141,7 @@ static void add_guard_facts(Arena *arena, AffineList *facts, const Expr *guard) 
         add_guard_facts(arena, facts, b);
         return;
     }
-    if (guard->op == OP_NOT && a->kind == EXPR_OP && a->op == OP_OR) {
+    if (guard->op == OP_NOT && expr_is_op(a, OP_OR)) {
         add_guard_facts(arena, facts, expr_unary(arena, OP_NOT, a->args[0]));
         add_guard_facts(arena, facts, expr_unary(arena, OP_NOT, a->args[1]));
         return;
@@ -239,7 +239,7 @@ static Safety safety_of_choice(const Statement *s, const Affine *p, int term, co
 static int find_choice(const Affine *p) {
     for (int i = 0; i < p->count; i++) {
         const Expr *atom = p->terms[i].atom;
-        if (atom->kind == EXPR_OP && atom->op == OP_SELECT)
+        if (expr_is_op(atom, OP_SELECT))
             return i;
     }
     return -1;

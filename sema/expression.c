@@ -147,7 +147,7 @@ static Expr *negation(Arena *arena, Expr *c) {
     if (c->kind == EXPR_OP && op_info[c->op].class == CLASS_COMPARE && opposite(c->op) != OP_COUNT &&
         type_is_integer(c->args[0]->type))
         return expr_binary(arena, opposite(c->op), c->args[0], c->args[1]);
-    if (c->kind == EXPR_OP && c->op == OP_NOT)
+    if (expr_is_op(c, OP_NOT))
         return c->args[0];
     return expr_unary(arena, OP_NOT, c);
 }

@@ -159,9 +159,9 @@ static const Expr *without_casts(const Expr *e) {
 /* Whether the value also has the rest of the division, or multiplies the quotient by the divisor again: x / 8 * 8. */
 static bool is_put_together(const Expr *value, const Expr *quotient) {
     bool found = false;
-    if (value->kind == EXPR_OP && value->op == OP_MOD)
+    if (expr_is_op(value, OP_MOD))
         found = expr_equal(value->args[0], quotient->args[0]) && expr_equal(value->args[1], quotient->args[1]);
-    for (int i = 0; i < 2 && value->kind == EXPR_OP && value->op == OP_MUL && !found; i++)
+    for (int i = 0; i < 2 && expr_is_op(value, OP_MUL) && !found; i++)
         found = without_casts(value->args[i]) == quotient &&
                 expr_equal(without_casts(value->args[1 - i]), without_casts(quotient->args[1]));
     for (int i = 0; i < value->count && !found; i++)
@@ -188,7 +188,7 @@ static const Expr *find_rounded(Statement *s, const Expr *e, const Expr *value) 
     e = without_casts(e);
     if (is_wanted(s, e))
         return NULL;
-    if (e->kind == EXPR_OP && e->op == OP_DIV && type_is_integer(e->type))
+    if (expr_is_op(e, OP_DIV) && type_is_integer(e->type))
         return is_inexact(s, e) && !is_put_together(value, e) ? e : NULL;
     if (rounded_tensor(s, e))
         return e;
@@ -238,7 +238,7 @@ static void look_at_number(Statement *s, const Expr *e) {
 /* wider: the type that the value becomes. wanted: wrapping is meant. */
 static void look(Statement *s, const Expr *e, ElementType wider, bool wanted, const Under *under) {
     wanted |= is_wanted(s, e);
-    bool arithmetic = is_arithmetic(e), select = e->kind == EXPR_OP && e->op == OP_SELECT;
+    bool arithmetic = is_arithmetic(e), select = expr_is_op(e, OP_SELECT);
     if (arithmetic && is_narrow(e->type) && !wanted && may_wrap(s, e, under)) {
         warn_wrap(s, e, wider);
         return;

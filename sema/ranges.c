@@ -168,8 +168,8 @@ bool without_divisions(const Statement *s, const Affine *p, Affine *plain) {
     for (int i = 0; i < plain->count; i++) {
         Term term = plain->terms[i];
         const Expr *e = term.atom;
-        bool fits = (term.coefficient == 1 || term.coefficient == -1) && e->kind == EXPR_OP && e->op == OP_DIV &&
-                    uses_indices(s, e) && !uses_indices(s, e->args[1]);
+        bool fits = (term.coefficient == 1 || term.coefficient == -1) && expr_is_op(e, OP_DIV) && uses_indices(s, e) &&
+                    !uses_indices(s, e->args[1]);
         if (!fits)
             continue;
         Affine quotient = {0, 1, &term}, rest, numerator, divisor, product, sum;

@@ -360,7 +360,7 @@ bool affine_never_negative(Arena *arena, const Affine *affine, const AffineList 
 
 /* Multiplies by 2 for each size of the product. False where it has other factors, or where this overflows. */
 static bool times_real_sizes(const Expr *atom, int64_t *term) {
-    if (atom->kind == EXPR_OP && atom->op == OP_MUL)
+    if (expr_is_op(atom, OP_MUL))
         return times_real_sizes(atom->args[0], term) && times_real_sizes(atom->args[1], term);
     return atom->kind == EXPR_VAR && atom->var->kind == VAR_SIZE && !__builtin_mul_overflow(*term, 2, term);
 }

@@ -113,7 +113,7 @@ static void form_of_multiple(LinearForms *forms, const Expr *e, double *form) {
 
 /* Adds the variable of a loop, or a number times one, which most terms of an index are. False: e is another term. */
 static bool add_loop(const LinearForms *forms, const Expr *e, double *form) {
-    bool multiple = e->kind == EXPR_OP && e->op == OP_MUL && e->args[0]->kind == EXPR_INT;
+    bool multiple = expr_is_op(e, OP_MUL) && e->args[0]->kind == EXPR_INT;
     const Expr *of = multiple ? e->args[1] : e;
     if (of->kind != EXPR_VAR || of->var->kind != VAR_LOOP)
         return false;

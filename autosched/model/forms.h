@@ -24,5 +24,8 @@ double linear_constant(const Expr *e, double typical);
 double extent_of(const LinearForms *forms, int loop);
 /* Whether it has other values in other lanes of a vectorized loop. */
 bool moves_in_lanes(const LinearForms *forms, const double *form);
+/* Reduces the stage's iterations and the extents of its loops to what runs; values are the axes' forms over the loops,
+ * which the forms know from then on. */
+void fill_iterations(LinearForms *forms, StageFacts *facts, double *values);
 
 #endif

@@ -181,12 +181,12 @@ static bool is_seen(Walk *walk, const Expr *read) {
  * none, or not all loops that change it are unrolled. */
 static const Expr *chosen_axis(const Walk *walk, const Expr *e, int64_t *period) {
     int64_t value;
-    const Expr *condition = e->kind == EXPR_OP && e->op == OP_SELECT ? e->args[0] : NULL;
-    if (!condition || condition->kind != EXPR_OP || condition->op != OP_EQ || !expr_is_int(condition->args[1], &value))
+    const Expr *condition = expr_is_op(e, OP_SELECT) ? e->args[0] : NULL;
+    if (!condition || !expr_is_op(condition, OP_EQ) || !expr_is_int(condition->args[1], &value))
         return NULL;
     const Expr *chosen = condition->args[0];
     *period = 0;
-    if (chosen->kind == EXPR_OP && chosen->op == OP_MOD && expr_is_int(chosen->args[1], period))
+    if (expr_is_op(chosen, OP_MOD) && expr_is_int(chosen->args[1], period))
         chosen = chosen->args[0];
     if (chosen->kind != EXPR_VAR)
         return NULL;
@@ -272,8 +272,7 @@ static bool is_sum(const Walk *walk) {
 
 /* (h + r > 0 ? T((h + r) / 2) : 0) in a sum: what (U(h + r) else 0) becomes when U is inlined. */
 static bool is_padding(const Walk *walk, const Expr *e) {
-    return e->kind == EXPR_OP && e->op == OP_SELECT && is_sum(walk) && expr_is_zero(e->args[2]) &&
-           !expr_reads(e->args[0]);
+    return expr_is_op(e, OP_SELECT) && is_sum(walk) && expr_is_zero(e->args[2]) && !expr_reads(e->args[0]);
 }
 
 /* Whether the value is 0 where the part is. */
@@ -282,7 +281,7 @@ static bool is_factor(const Walk *walk, const Expr *value, const Expr *part) {
         return true;
     if (is_padding(walk, value))
         return is_factor(walk, value->args[1], part);
-    bool product = value->kind == EXPR_CAST || (value->kind == EXPR_OP && value->op == OP_MUL), factor = false;
+    bool product = value->kind == EXPR_CAST || (expr_is_op(value, OP_MUL)), factor = false;
     for (int i = 0; i < value->count && product && !factor; i++)
         factor = is_factor(walk, value->args[i], part);
     return factor;
@@ -350,10 +349,6 @@ static bool is_added(Walk *walk, const Expr *e) {
     return added;
 }
 
-static bool is_conjunction(const Expr *predicate) {
-    return predicate->kind == EXPR_OP && predicate->op == OP_AND;
-}
-
 /* A form over the loops that is negative where the predicate holds; false: it is no comparison of indices. */
 static bool form_of_predicate(const Walk *walk, const Expr *predicate, double *form) {
     bool less = predicate->op == OP_LT || predicate->op == OP_LE,
@@ -373,7 +368,7 @@ static bool form_of_predicate(const Walk *walk, const Expr *predicate, double *f
 /* The part of the iterations that a predicate on indices leaves, if loops can leave out the others. */
 static double part_inside(const Walk *walk, const Expr *predicate) {
     double form[walk->facts->loop_count + 1], part = 1;
-    if (is_conjunction(predicate)) {
+    if (expr_is_op(predicate, OP_AND)) {
         for (int i = 0; i < predicate->count; i++)
             part *= part_inside(walk, predicate->args[i]);
         return part;
@@ -415,7 +410,7 @@ static void add_value(Walk *walk, const Expr *value) {
 /* Loops leave out iterations where a predicate on indices fails. */
 static void leave_out(const Walk *walk, const Expr *predicate) {
     Arena *arena = walk->forms->arena;
-    if (is_conjunction(predicate)) {
+    if (expr_is_op(predicate, OP_AND)) {
         for (int i = 0; i < predicate->count; i++)
             leave_out(walk, predicate->args[i]);
         return;
@@ -425,15 +420,10 @@ static void leave_out(const Walk *walk, const Expr *predicate) {
         list_push(arena, &walk->facts->predicates, form);
 }
 
-static bool is_identity_of(const Stage *stage, int component, const Expr *e) {
-    return stage->combine == COMBINE_DECLARED ? expr_equal(e, stage->combiner->identity[component])
-                                              : is_identity(stage->combine, e);
-}
-
 /* Walks what is combined where the stage's predicates hold. Those on indices alone are tested outside the loops. */
 static void walk_value(Walk *walk, const Stage *stage, int component) {
     const Expr *value = walk->term = stage->components[component].value;
-    while (value->kind == EXPR_OP && value->op == OP_SELECT && is_identity_of(stage, component, value->args[2])) {
+    while (expr_is_op(value, OP_SELECT) && stage_has_identity(stage, component, value->args[2])) {
         if (expr_reads(value->args[0]))
             add_value(walk, value->args[0]);
         else if (component == 0)
@@ -524,183 +514,6 @@ static void stage_accesses(LinearForms *forms, StageFacts *facts) {
     facts->operations += stage->combine != COMBINE_NONE && stage->combine != COMBINE_DECLARED;
 }
 
-/* A loop over the place that a stage scatters to has one iteration inside the reductions. */
-static void fill_scatter(StageFacts *facts, const double *values) {
-    const Stage *stage = facts->stage->stage;
-    int inside = facts->loop_count;
-    while (inside > 0 && !facts->loops[inside - 1]->reduction)
-        inside--;
-    for (int d = 0; d < stage->axis_count; d++)
-        for (int l = inside; l < facts->loop_count && stage_scatters(stage, d); l++)
-            if (values[d * (facts->loop_count + 1) + l] != 0) {
-                facts->iterations /= fmax(facts->extents[l], 1);
-                facts->extents[l] = 1;
-            }
-}
-
-/* For an axis of run-time size: the part of its register tile's values that is computed. There are copies of the tile
- * for half of its vectors or rows, half of those and so on. */
-static double counted_part(const StageFacts *facts, const double *value, double extent) {
-    double reach = 1, unrolled = 1, lanes = 1;
-    for (int l = 0; l < facts->loop_count; l++) {
-        double slope = fabs(value[l]);
-        reach += slope * (facts->extents[l] - 1);
-        if (slope > 0 && facts->loops[l]->kind == LOOP_UNROLLED)
-            unrolled *= facts->extents[l];
-        if (slope > 0 && facts->loops[l]->kind == LOOP_VECTORIZED)
-            lanes *= facts->extents[l];
-    }
-    double whole = floor(extent / (unrolled * lanes)), left = ceil((extent - whole * unrolled * lanes) / lanes);
-    if (unrolled * lanes <= 1) /* without a tile nothing is computed beyond the extent */
-        return 1;
-    double copy = unrolled;
-    while (copy > 1 && ceil(copy / 2) >= left)
-        copy = ceil(copy / 2);
-    double computed = (whole * unrolled + (left > 0 ? copy : 0)) * lanes;
-    return reach > computed ? computed / reach : 1;
-}
-
-static void fill_counted(StageFacts *facts, const double *values, double typical, const Target *target) {
-    const Stage *stage = facts->stage->stage;
-    bool serial = false;
-    if (target->masked_bytes == 0)
-        return;
-    for (int l = 0; l < facts->loop_count; l++)
-        serial |= facts->loops[l]->reduction && facts->loops[l]->kind == LOOP_SERIAL;
-    for (int a = 0; a < stage->axis_count && serial; a++)
-        if (stage->axes[a]->extent->kind != EXPR_INT)
-            facts->kept *= counted_part(facts, values + a * (facts->loop_count + 1),
-                                        linear_constant(stage->axes[a]->extent, typical));
-}
-
-/* Multiplies the iterations of loops that move a form by `part`, outer ones first. */
-static void shrink_loops(StageFacts *facts, const double *form, double part) {
-    for (int l = 0; l < facts->loop_count; l++)
-        if (form[l] != 0) {
-            double left = fmax(facts->extents[l] * part, 1);
-            part *= facts->extents[l] / left;
-            facts->iterations *= left / facts->extents[l];
-            facts->extents[l] = left;
-        }
-}
-
-/* --- ragged reductions: p in row(i):row(i + 1) --- */
-
-/* The product of the extents of the axes that what is read from memory depends on. */
-static double rows_of(const Stage *stage, const Expr *end, double typical) {
-    double rows = 1;
-    for (int a = 0; a < stage->axis_count; a++)
-        if (expr_uses_var(end, stage->axes[a]))
-            rows *= fmax(linear_constant(stage->axes[a]->extent, typical), 1);
-    return rows;
-}
-
-/* Whether each row has elements of its own, x(i, p); otherwise all rows share those that p counts. */
-static bool has_own_elements(const Stage *stage, const Expr *value, const Expr *place, const Expr *end) {
-    EACH_READ(read, value)
-        for (int a = 0; a < stage->axis_count; a++)
-            for (int r = 0; r < stage->reduction_count && expr_uses_var(end, stage->axes[a]); r++)
-                if (expr_uses_var(place, stage->reductions[r]) && expr_uses_var(read, stage->axes[a]) &&
-                    expr_uses_var(read, stage->reductions[r]))
-                    return true;
-    return false;
-}
-
-/* Serial loops that move the form run a part of their iterations, and one more where vectors have two ends. */
-static void shorten_loops(StageFacts *facts, const double *form, double part) {
-    double vectors = 0;
-    for (int l = 0; l < facts->loop_count; l++)
-        vectors += form[l] != 0 && facts->loops[l]->kind == LOOP_VECTORIZED;
-    for (int l = 0; l < facts->loop_count && part < 1; l++) {
-        if (form[l] == 0 || facts->loops[l]->kind != LOOP_SERIAL)
-            continue;
-        double left = fmax(facts->extents[l] * part, facts->loops[l]->extent < 0 ? TYPICAL_ROW : 1);
-        part *= facts->extents[l] / left;
-        left = fmin(left + vectors, facts->extents[l]);
-        vectors = 0;
-        facts->iterations *= left / facts->extents[l];
-        facts->extents[l] = left;
-    }
-}
-
-/* What is compared with an end that is read; NULL: the condition is another one. */
-static const Expr *place_of(const Stage *stage, const Expr *condition, const Expr **end) {
-    bool compares =
-        condition->kind == EXPR_OP && condition->count == 2 && op_info[condition->op].class == CLASS_COMPARE;
-    for (int side = 0; side < 2 && compares; side++) {
-        const Expr *place = condition->args[side];
-        *end = condition->args[1 - side];
-        for (int r = 0; r < stage->reduction_count; r++)
-            if (!expr_reads(place) && expr_reads(*end) && expr_uses_var(place, stage->reductions[r]))
-                return place;
-    }
-    return NULL;
-}
-
-/* The row that a reduction runs along is taken as one of equal ones, or as half of its own. */
-static bool fill_row(LinearForms *forms, StageFacts *facts, const Expr *condition, const Expr *value) {
-    const Stage *stage = facts->stage->stage;
-    const Expr *end, *place;
-    if (is_conjunction(condition))
-        return fill_row(forms, facts, condition->args[0], value) || fill_row(forms, facts, condition->args[1], value);
-    if (!(place = place_of(stage, condition, &end)))
-        return false;
-    double form[forms->count + 1], rows = rows_of(stage, end, forms->typical);
-    linear_form(forms, place, form);
-    shorten_loops(facts, form, rows > 1 && has_own_elements(stage, value, place, end) ? 0.5 : 1 / rows);
-    return true;
-}
-
-static void fill_ragged(LinearForms *forms, StageFacts *facts) {
-    const Stage *stage = facts->stage->stage;
-    const Expr *value = stage->components[0].value;
-    bool done = stage->combine == COMBINE_NONE;
-    while (!done && value->kind == EXPR_OP && value->op == OP_SELECT && is_identity_of(stage, 0, value->args[2])) {
-        done = expr_reads(value->args[0]) && fill_row(forms, facts, value->args[0], value->args[1]);
-        value = value->args[1];
-    }
-}
-
-/* The loop v of min(v, 1), where the window of store_at slides; -1: none. */
-static int sliding_loop(const StageFacts *facts, const Expr *value) {
-    int64_t one;
-    EACH_EXPR(e, value)
-        if (e->kind == EXPR_OP && e->op == OP_MIN && e->args[0]->kind == EXPR_VAR && expr_is_int(e->args[1], &one) &&
-            one == 1)
-            for (int l = 0; l < facts->loop_count; l++)
-                if (facts->loops[l]->var == e->args[0]->var)
-                    return l;
-    return -1;
-}
-
-/* Whether only loops inside of a loop move the form. */
-static bool moves_inside(const StageFacts *facts, const double *form, int loop) {
-    bool moves = false;
-    for (int l = 0; l < facts->loop_count; l++) {
-        if (form[l] != 0 && l <= loop)
-            return false;
-        moves |= form[l] != 0;
-    }
-    return moves;
-}
-
-/* A window that slides along a loop: its first iteration computes `limit` places, the others what it moves by. The
- * loops get the mean. */
-static void fill_window(LinearForms *forms, StageFacts *facts, const Guard *guard) {
-    int loop = sliding_loop(facts, guard->value);
-    double form[forms->count + 1], reach = 1, extent, limit = linear_constant(guard->limit, forms->typical);
-    if (loop < 0 || (extent = facts->extents[loop]) < 3)
-        return;
-    linear_form(forms, guard->value, form);
-    double moved = limit - form[forms->count];
-    if (!moves_inside(facts, form, loop) || moved < 1)
-        return;
-    for (int l = 0; l < facts->loop_count; l++)
-        reach += form[l] * (facts->extents[l] - 1);
-    if (reach >= limit)
-        shrink_loops(facts, form, (limit + (extent - 1) * moved) / extent / reach);
-}
-
 static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, double typical, StageFacts *facts) {
     facts->stage = stage;
     facts->loop_count = chain_fill(arena, stage, stage->loop_count, NULL);
@@ -725,13 +538,7 @@ static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, d
     double *values = ARENA_ARRAY(arena, double, axes *(facts->loop_count + 1));
     for (int a = 0; a < axes; a++)
         linear_form(&forms, stage->axis_values[a], values + a * (facts->loop_count + 1));
-    fill_scatter(facts, values);
-    for (int g = 0; g < stage->guard_count; g++)
-        fill_window(&forms, facts, &stage->guards[g]);
-    fill_counted(facts, values, typical, nest->target);
-    forms.stage = stage->stage;
-    forms.axes = values;
-    fill_ragged(&forms, facts);
+    fill_iterations(&forms, facts, values);
     stage_accesses(&forms, facts);
 }
 

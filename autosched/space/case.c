@@ -10,20 +10,20 @@ enum { CASES_LIMIT = 8 };
 /* The period of axis == 3, or axis % 4 == 3. */
 static int64_t compared_period(const Expr *condition, const Var *axis) {
     int64_t value, period;
-    if (condition->kind != EXPR_OP || condition->op != OP_EQ || !expr_is_int(condition->args[1], &value))
+    if (!expr_is_op(condition, OP_EQ) || !expr_is_int(condition->args[1], &value))
         return 0;
     const Expr *chosen = condition->args[0];
     if (chosen->kind == EXPR_VAR && chosen->var == axis)
         return axis_extent(axis);
-    bool remainder = chosen->kind == EXPR_OP && chosen->op == OP_MOD && chosen->args[0]->kind == EXPR_VAR &&
-                     chosen->args[0]->var == axis && expr_is_int(chosen->args[1], &period);
+    bool remainder = expr_is_op(chosen, OP_MOD) && chosen->args[0]->kind == EXPR_VAR && chosen->args[0]->var == axis &&
+                     expr_is_int(chosen->args[1], &period);
     return remainder ? period : 0;
 }
 
 int64_t case_period(const Stage *stage, int axis) {
     int64_t extent = axis_extent(stage->axes[axis]), period = 0;
     EACH_EXPR(e, stage->components[0].value)
-        if (e->kind == EXPR_OP && e->op == OP_SELECT) {
+        if (expr_is_op(e, OP_SELECT)) {
             int64_t compared = compared_period(e->args[0], stage->axes[axis]);
             period = compared > period ? compared : period;
         }
@@ -124,8 +124,7 @@ bool read_is_injective(const Stage *stage, const Expr *read) {
 bool loses_cases(Space *space, const Stage *consumer, const Stage *producer) {
     EACH_READ(read, consumer->components[0].value)
         for (int d = 0; d < read->count && read->tensor == producer->components[0].tensor; d++)
-            if (read->args[d]->kind == EXPR_OP && read->args[d]->op == OP_DIV &&
-                case_period(inlined_stage(space, producer), d) > 0)
+            if (expr_is_op(read->args[d], OP_DIV) && case_period(inlined_stage(space, producer), d) > 0)
                 return true;
     return false;
 }

@@ -31,7 +31,7 @@ static bool group_reads(Space *space, const Group *group, const Stage *stage) {
 /* The divisor of x / 4; 0 for anything else. */
 static int64_t divisor_of(const Expr *index, const Var *axis) {
     int64_t divisor;
-    bool quotient = index->kind == EXPR_OP && index->op == OP_DIV && index->args[0]->kind == EXPR_VAR &&
+    bool quotient = expr_is_op(index, OP_DIV) && index->args[0]->kind == EXPR_VAR &&
                     (!axis || index->args[0]->var == axis) && expr_is_int(index->args[1], &divisor) && divisor > 1;
     return quotient ? divisor : 0;
 }

@@ -51,7 +51,7 @@ static bool jumps(const Expr *index) {
     int64_t period;
     const Expr *reflected = reflected_index(index, &period);
     EACH_EXPR(e, reflected ? reflected : index)
-        if (e->kind == EXPR_OP && e->op == OP_MOD)
+        if (expr_is_op(e, OP_MOD))
             return true;
     return expr_reads(index);
 }
@@ -81,9 +81,9 @@ typedef struct Finding {
     Space *space;
     const Program *program;
     const Stage *const *stages; /* of the program, with what is inlined into them */
-    bool *taken;  /* by a pipeline */
-    bool *member; /* of the pipeline that is being found */
-    int first;    /* member */
+    bool *taken;                /* by a pipeline */
+    bool *member;               /* of the pipeline that is being found */
+    int first;                  /* member */
 } Finding;
 
 static bool all_near(const Stage *reader, const Tensor *tensor) {

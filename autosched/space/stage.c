@@ -18,14 +18,14 @@ bool stage_uses_reduction(const Stage *stage, const Expr *e) {
 }
 
 static bool chooses_terms(const Stage *stage, const Expr *condition, const Var *axis) {
-    if (condition->kind == EXPR_OP && condition->op == OP_AND)
+    if (expr_is_op(condition, OP_AND))
         return chooses_terms(stage, condition->args[0], axis) || chooses_terms(stage, condition->args[1], axis);
     return expr_reads(condition) && stage_uses_reduction(stage, condition) && expr_uses_var(condition, axis);
 }
 
 bool stage_is_ragged_along(const Stage *stage, const Var *axis) {
     const Expr *value = stage->components[0].value;
-    while (value->kind == EXPR_OP && value->op == OP_SELECT && is_identity(stage->combine, value->args[2])) {
+    while (expr_is_op(value, OP_SELECT) && is_identity(stage->combine, value->args[2])) {
         if (chooses_terms(stage, value->args[0], axis))
             return true;
         value = value->args[1];
@@ -35,7 +35,7 @@ bool stage_is_ragged_along(const Stage *stage, const Var *axis) {
 
 /* Whether a read that is no condition has both as indices. */
 static bool reads_by_both(const Stage *stage, const Expr *value, const Var *axis) {
-    while (value->kind == EXPR_OP && value->op == OP_SELECT && is_identity(stage->combine, value->args[2]))
+    while (expr_is_op(value, OP_SELECT) && is_identity(stage->combine, value->args[2]))
         value = value->args[1];
     EACH_READ(read, value)
         if (expr_uses_var(read, axis) && stage_uses_reduction(stage, read))

@@ -303,7 +303,7 @@ static bool reads_quotient(const Expr *read, const Var *axis) {
         const Expr *index = read->args[d];
         uses += expr_uses_var(index, axis);
         if (expr_uses_var(index, axis))
-            quotient &= index->kind == EXPR_OP && index->op == OP_DIV && index->args[0]->kind == EXPR_VAR &&
+            quotient &= expr_is_op(index, OP_DIV) && index->args[0]->kind == EXPR_VAR &&
                         expr_is_int(index->args[1], &by) && by > 0;
     }
     return uses == 1 && quotient;

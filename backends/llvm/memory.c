@@ -241,7 +241,7 @@ static void split_guard(Code *code, Expr *guard, Expr **all, Expr **each) {
     Expr *same = same_in_lanes(code, guard);
     if (same) {
         *all = both(code, *all, same);
-    } else if (guard->kind == EXPR_OP && guard->op == OP_AND) {
+    } else if (expr_is_op(guard, OP_AND)) {
         split_guard(code, guard->args[0], all, each);
         split_guard(code, guard->args[1], all, each);
     } else {
@@ -375,7 +375,7 @@ static bool find_bounds(Code *code, const Expr *index, Clamped *clamped) {
 }
 
 static bool find_clamped(Code *code, const Expr *index, Clamped *clamped) {
-    while (index->kind == EXPR_OP && index->op == OP_ADD) {
+    while (expr_is_op(index, OP_ADD)) {
         int side = index->args[0]->kind == EXPR_BROADCAST ? 0 : 1;
         if (index->args[side]->kind != EXPR_BROADCAST)
             return false;
@@ -557,7 +557,7 @@ static LLVMValueRef stored_value(Code *code, const Expr *e) {
         return emit_stored(code, e);
     if (narrow && e->kind == EXPR_BROADCAST)
         return emit_splat(code, stored_value(code, e->args[0]), e->lanes);
-    if (narrow && e->kind == EXPR_OP && e->op == OP_SELECT)
+    if (narrow && expr_is_op(e, OP_SELECT))
         return LLVMBuildSelect(code->builder, emit_value(code, e->args[0]), stored_value(code, e->args[1]),
                                stored_value(code, e->args[2]), "");
     return to_memory(code, emit_value(code, e), e->type);

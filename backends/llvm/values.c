@@ -41,17 +41,13 @@ static LLVMValueRef emit_offset(Code *code, const Expr *e) {
 
 /* --- fused multiply-adds --- */
 
-static bool is_op(const Expr *e, Op op) {
-    return e->kind == EXPR_OP && e->op == op;
-}
-
 static LLVMValueRef negated(Code *code, LLVMValueRef value) {
     return LLVMBuildFNeg(code->builder, value, "");
 }
 
 /* a*b + c, a*b - c and c - a*b, rounded once; the sign goes where the processor has an instruction for it. */
 static LLVMValueRef emit_contracted(Code *code, const Expr *e) {
-    bool subtract = e->op == OP_SUB, second = is_op(e->args[1], OP_MUL);
+    bool subtract = e->op == OP_SUB, second = expr_is_op(e->args[1], OP_MUL);
     const Expr *product = e->args[second], *term = e->args[!second];
     LLVMValueRef c = emit_value(code, term);
     LLVMValueRef a = emit_value(code, product->args[0]), b = emit_value(code, product->args[1]);
@@ -68,7 +64,7 @@ static bool is_strict(const Code *code) {
 
 static bool can_contract(const Code *code, const Expr *e) {
     return !is_strict(code) && type_is_float(e->type) && (e->op == OP_ADD || e->op == OP_SUB) &&
-           (is_op(e->args[0], OP_MUL) || is_op(e->args[1], OP_MUL));
+           (expr_is_op(e->args[0], OP_MUL) || expr_is_op(e->args[1], OP_MUL));
 }
 
 /* --- conditions --- */
@@ -135,7 +131,7 @@ static LLVMValueRef emit_first_lanes(Code *code, LLVMValueRef room, int64_t from
 /* The base that a vector's lanes are counted from: the beginning of its tile, a little before its first lane. */
 static const Expr *tile_base(const Expr *base, int lanes, int64_t *from) {
     int64_t constant = 0;
-    bool sum = base->kind == EXPR_OP && base->op == OP_ADD && expr_is_int(base->args[1], &constant) && constant > 0 &&
+    bool sum = expr_is_op(base, OP_ADD) && expr_is_int(base->args[1], &constant) && constant > 0 &&
                constant + lanes <= WORD_BITS;
     *from = sum ? constant : 0;
     return sum ? base->args[0] : base;
@@ -288,7 +284,7 @@ static LLVMValueRef emit_bounds(Code *code, const Expr *e) {
     int64_t low;
     if (is_inside(rest, to, &low))
         return emit_inside(code, to, low);
-    if (rest->kind != EXPR_OP || rest->op != OP_AND || !is_inside(rest->args[1], to, &low))
+    if (!expr_is_op(rest, OP_AND) || !is_inside(rest->args[1], to, &low))
         return NULL;
     LLVMValueRef before = emit_value(code, rest->args[0]);
     return LLVMBuildAnd(code->builder, before, emit_inside(code, to, low), "");

@@ -167,7 +167,7 @@ bool instr_zero(const Expr *e) {
 }
 
 const Expr *instr_added(const Instr *instr, const Expr *value) {
-    while (instr_ignores_zeros(instr) && value->kind == EXPR_OP && value->op == OP_SELECT && instr_zero(value->args[2]))
+    while (instr_ignores_zeros(instr) && expr_is_op(value, OP_SELECT) && instr_zero(value->args[2]))
         value = value->args[1];
     return value;
 }

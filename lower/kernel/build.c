@@ -98,8 +98,8 @@ static bool reads_memory(const Expr *condition) {
 static Stmt *element_store(Build *b, const NestStage *stage, const Tensor *buffer, Expr **index, Expr *value) {
     Loc loc = stage->stage->loc;
     ExprList conditions = {0};
-    if (value->kind == EXPR_OP && value->op == OP_SELECT && is_itself(buffer, index, value->args[2]) &&
-        !in_lanes(stage, value->args[0]) && !reads_memory(value->args[0])) {
+    if (expr_is_op(value, OP_SELECT) && is_itself(buffer, index, value->args[2]) && !in_lanes(stage, value->args[0]) &&
+        !reads_memory(value->args[0])) {
         list_push(b->arena, &conditions, value->args[0]);
         value = value->args[1];
     }

@@ -22,10 +22,10 @@ typedef struct Span {
 
 /* z < a || b <= z || inside(z): only z from a to b are tested. Returns what is left to test there; NULL: nothing. */
 static Expr *narrow_span(Arena *arena, Expr *condition, const Var *var, Span *span) {
-    Expr *first, *both = condition->kind == EXPR_OP && condition->op == OP_NOT ? condition->args[0] : NULL;
+    Expr *first, *both = expr_is_op(condition, OP_NOT) ? condition->args[0] : NULL;
     if (condition->kind != EXPR_OP)
         return condition;
-    if (both && both->kind == EXPR_OP && both->op == OP_AND)
+    if (both && expr_is_op(both, OP_AND))
         condition = expr_binary(arena, OP_OR, expr_unary(arena, OP_NOT, both->args[0]),
                                 expr_unary(arena, OP_NOT, both->args[1]));
     if (condition->op == OP_OR) {

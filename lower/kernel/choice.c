@@ -56,7 +56,7 @@ static void search_choice(ChoiceSearch *search, const Stmt *stmt, int64_t copies
     if (stmt->kind == STMT_STORE) {
         search->stores += copies;
         EACH_EXPR(e, stmt->value)
-            if (!search->found && e->kind == EXPR_OP && e->op == OP_SELECT)
+            if (!search->found && expr_is_op(e, OP_SELECT))
                 search->found = take_choice(search, e->args[0]);
     }
     for (int i = 0; i < stmt->count; i++)

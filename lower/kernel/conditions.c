@@ -99,8 +99,7 @@ bool first_success(Arena *arena, Expr *condition, const Var *var, Expr **first) 
 /* Modulo 2^64, var == numerator has one answer; slope * var == numerator may have many. */
 bool equal_value(Arena *arena, Expr *condition, const Var *var, Expr **numerator, int64_t *slope) {
     Affine difference;
-    if (condition->kind != EXPR_OP || condition->op != OP_EQ || condition->lanes > 1 ||
-        condition->args[0]->type != TYPE_INT64)
+    if (!expr_is_op(condition, OP_EQ) || condition->lanes > 1 || condition->args[0]->type != TYPE_INT64)
         return false;
     for (int side = 0; side < 2; side++) {
         Expr *d = expr_binary(arena, OP_SUB, condition->args[side], condition->args[1 - side]);

@@ -218,9 +218,8 @@ static void run_stage(Arena *arena, const Given *given, const Stage *stage, void
 static int choosing_axis(const Stage *stage) {
     int axis = -1;
     EACH_EXPR(e, stage->components[0].value) {
-        const Expr *condition = e->kind == EXPR_OP && e->op == OP_SELECT ? e->args[0] : NULL;
-        if (!condition || condition->kind != EXPR_OP || condition->op != OP_EQ ||
-            !expr_is_int(condition->args[1], NULL))
+        const Expr *condition = expr_is_op(e, OP_SELECT) ? e->args[0] : NULL;
+        if (!condition || !expr_is_op(condition, OP_EQ) || !expr_is_int(condition->args[1], NULL))
             continue;
         for (int a = 0; a < stage->axis_count; a++)
             if (condition->args[0]->kind == EXPR_VAR && condition->args[0]->var == stage->axes[a] &&

@@ -44,7 +44,7 @@ static void sort_terms(const Flatten *f, Affine *sum) {
 }
 
 static void add_factors(Arena *arena, ExprList *list, Expr *e) {
-    if (e->kind == EXPR_OP && e->op == OP_MUL) {
+    if (expr_is_op(e, OP_MUL)) {
         add_factors(arena, list, e->args[0]);
         add_factors(arena, list, e->args[1]);
     } else {

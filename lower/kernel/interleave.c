@@ -74,7 +74,7 @@ static bool reads_index(const Affine *affine) {
 
 /* Whether the guard cuts off lanes at an end: the last vector of a loop. */
 static bool is_end(const Kernel *kernel, const Tensor *tensor, const Expr *guard, int lanes) {
-    return guard->kind == EXPR_OP && guard->op == OP_LT && guard->lanes == lanes && guard->args[0]->kind == EXPR_RAMP &&
+    return expr_is_op(guard, OP_LT) && guard->lanes == lanes && guard->args[0]->kind == EXPR_RAMP &&
            guard->args[1]->kind == EXPR_BROADCAST && !expr_reads(guard) &&
            target_masks(kernel->target, element_info[tensor->type].bytes);
 }
@@ -639,8 +639,7 @@ static bool is_in_row(const Stmt *stmt) {
     return stmt->kind == STMT_STORE || stmt->kind == STMT_TOGETHER || stmt->kind == STMT_STEP;
 }
 
-static int interleave_row(const Kernel *kernel, const Map *shared, StmtList *list, Stmt *const *statements,
-                          int count) {
+static int interleave_row(const Kernel *kernel, const Map *shared, StmtList *list, Stmt *const *statements, int count) {
     Row row = {.kernel = kernel, .arena = kernel->arena, .shared = shared, .statements = statements};
     row.columns = (ReadMapping){.arena = kernel->arena, .replace = expr_over_reads};
     while (row.count < count && is_in_row(statements[row.count]))

@@ -373,7 +373,7 @@ StmtList stmts_substitute(Arena *arena, StmtList body, const Var *var, Expr *val
 
 void conjuncts_add(Arena *arena, ExprList *list, Expr *condition) {
     int64_t constant;
-    if (condition->kind == EXPR_OP && condition->op == OP_AND) {
+    if (expr_is_op(condition, OP_AND)) {
         conjuncts_add(arena, list, condition->args[0]);
         conjuncts_add(arena, list, condition->args[1]);
     } else if (!expr_is_int(condition, &constant) || !constant) {

@@ -88,7 +88,7 @@ static Expr *first_lanes(Arena *arena, Expr *e, int width);
 static Expr *first_lanes_of_guard(Arena *arena, Expr *guard, int width) {
     if (!guard)
         return NULL;
-    if (guard->kind == EXPR_OP && guard->op == OP_AND)
+    if (expr_is_op(guard, OP_AND))
         return expr_and(arena, first_lanes_of_guard(arena, guard->args[0], width),
                         first_lanes_of_guard(arena, guard->args[1], width));
     return lanes_left(guard, guard->lanes) < guard->lanes && lanes_left(guard, guard->lanes) >= width

@@ -39,15 +39,15 @@ static Expr *offset_new(const Offsets *o, const Affine *sum) {
 /* Copies of an unrolled statement differ in constants: the part before the constant is split once. */
 static Expr *offset_of(Offsets *o, Expr *index) {
     int64_t constant = 0;
-    bool sum = index->kind == EXPR_OP && index->op == OP_ADD && expr_is_int(index->args[1], &constant);
+    bool sum = expr_is_op(index, OP_ADD) && expr_is_int(index->args[1], &constant);
     Expr *rest = sum ? index->args[0] : index, *offset = address_map_get(&o->split, rest);
     if (expr_is_int(index, NULL))
         return index;
     if (!offset) {
         Affine affine;
         Expr *over = expr_map_reads(&o->reads, rest);
-        offset = expr_affine_modular(o->arena, over, &affine) ? offset_new(o, &affine)
-                                                              : expr_offset(o->arena, &over, 1, 0);
+        offset =
+            expr_affine_modular(o->arena, over, &affine) ? offset_new(o, &affine) : expr_offset(o->arena, &over, 1, 0);
         address_map_set(o->arena, &o->split, rest, offset);
     }
     return sum ? expr_offset_beyond(o->arena, offset, constant) : offset;

@@ -16,12 +16,12 @@ ExprList take_predicates(Arena *arena, const Stage *stage, Expr **value) {
 }
 
 void add_zero_conditions(Arena *arena, const Expr *term, ExprList *list) {
-    bool chooses = term->kind == EXPR_OP && term->op == OP_SELECT && expr_is_zero(term->args[2]);
+    bool chooses = expr_is_op(term, OP_SELECT) && expr_is_zero(term->args[2]);
     if (chooses && !expr_reads(term->args[0]))
         conjuncts_add(arena, list, term->args[0]);
     if (chooses || term->kind == EXPR_CAST)
         add_zero_conditions(arena, term->args[chooses], list);
-    for (int i = 0; term->kind == EXPR_OP && term->op == OP_MUL && i < 2; i++)
+    for (int i = 0; expr_is_op(term, OP_MUL) && i < 2; i++)
         add_zero_conditions(arena, term->args[i], list);
     for (int d = 0; term->kind == EXPR_READ && term->otherwise && expr_is_zero(term->otherwise) && d < term->count;
          d++) {

@@ -277,7 +277,7 @@ static StmtList unroll_body(Unroll *u, Stmt *const *body, int count) {
 static bool is_zero_product(const Unroll *u, const Expr *e) {
     if (e->kind == EXPR_BROADCAST || e->kind == EXPR_CAST)
         return is_zero_product(u, e->args[0]);
-    if (e->kind == EXPR_OP && e->op == OP_MUL)
+    if (expr_is_op(e, OP_MUL))
         return is_zero_product(u, e->args[0]) || is_zero_product(u, e->args[1]);
     for (int i = 0; i < u->outside.count; i++)
         if (u->outside.items[i] == e)
@@ -288,7 +288,7 @@ static bool is_zero_product(const Unroll *u, const Expr *e) {
 /* O(i) = O(i) + (T(j) else 0) * x, outside T: the term is left out as if x were finite, which -fstrict does not
  * assume. */
 static bool adds_zero(const Unroll *u, const Stmt *store, const Expr *index, const Expr *value) {
-    if (u->strict || value->kind != EXPR_OP || value->op != OP_ADD || value->args[0]->kind != EXPR_READ)
+    if (u->strict || !expr_is_op(value, OP_ADD) || value->args[0]->kind != EXPR_READ)
         return false;
     const Expr *old = value->args[0];
     return old->tensor == store->tensor && !old->guard && expr_equal(old->args[0], index) &&

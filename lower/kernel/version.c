@@ -190,7 +190,7 @@ static Expr *decide_comparison(Arena *arena, Known *known, Expr *e) {
 static Expr *apply_known(Arena *arena, Expr *e, void *context) {
     Known *known = context;
     int64_t holds;
-    if (e->kind == EXPR_OP && e->op == OP_SELECT && expr_is_int(e->args[0], &holds))
+    if (expr_is_op(e, OP_SELECT) && expr_is_int(e->args[0], &holds))
         return e->args[holds ? 1 : 2];
     if (e->type == TYPE_INT64 && known->from && expr_equal(e, known->from))
         return known->to;
@@ -199,7 +199,7 @@ static Expr *apply_known(Arena *arena, Expr *e, void *context) {
             return expr_bool(arena, true);
         return decide_comparison(arena, known, e);
     }
-    if (e->kind == EXPR_OP && e->op == OP_SELECT && is_refuted(arena, known, e->args[0]))
+    if (expr_is_op(e, OP_SELECT) && is_refuted(arena, known, e->args[0]))
         return e->args[2];
     if (e->kind != EXPR_READ || !e->guard)
         return e;
@@ -592,9 +592,8 @@ static bool has_work(const Version *v) {
  * and n / s: the dividends tell which one is smaller. */
 static Expr *smaller(Arena *arena, Expr *extent, Expr *first) {
     Affine difference;
-    if (extent->kind == EXPR_OP && extent->op == OP_DIV && first->kind == EXPR_OP && first->op == OP_DIV &&
-        expr_equal(extent->args[1], first->args[1]) && expr_is_int(first->args[1], NULL) &&
-        first->args[1]->integer > 0 &&
+    if (expr_is_op(extent, OP_DIV) && expr_is_op(first, OP_DIV) && expr_equal(extent->args[1], first->args[1]) &&
+        expr_is_int(first->args[1], NULL) && first->args[1]->integer > 0 &&
         expr_affine(arena, expr_binary(arena, OP_SUB, extent->args[0], first->args[0]), &difference) &&
         difference.count == 0)
         return difference.constant >= 0 ? first : extent;
@@ -627,8 +626,8 @@ static Expr *cut_of(Arena *arena, const Stmt *loop, Expr *condition) {
 /* Whether at most one of (n + s - 1) / s iterations is left after n / s. */
 static bool leaves_one(Arena *arena, const Expr *extent, const Expr *cut) {
     Affine difference;
-    return extent->kind == EXPR_OP && extent->op == OP_DIV && cut->kind == EXPR_OP && cut->op == OP_DIV &&
-           expr_equal(extent->args[1], cut->args[1]) && expr_is_int(cut->args[1], NULL) &&
+    return expr_is_op(extent, OP_DIV) && expr_is_op(cut, OP_DIV) && expr_equal(extent->args[1], cut->args[1]) &&
+           expr_is_int(cut->args[1], NULL) &&
            expr_affine(arena, expr_binary(arena, OP_SUB, extent->args[0], cut->args[0]), &difference) &&
            difference.count == 0 && difference.constant >= 0 && difference.constant < cut->args[1]->integer;
 }

@@ -112,10 +112,10 @@ static bool is_last_index(NestState *state, const StageState *producer, int d, c
 /* What an index clamps to its dimension, as max(0, min(i, n - 1)) or the half of it that is needed; or the index. */
 static const Expr *unclamped(NestState *state, const StageState *producer, int d, const Expr *index) {
     const Expr *inside = index;
-    for (int a = 0; a < 2 && inside->kind == EXPR_OP && inside->op == OP_MAX; a++)
+    for (int a = 0; a < 2 && expr_is_op(inside, OP_MAX); a++)
         if (is_zero(inside->args[a]))
             inside = inside->args[1 - a];
-    for (int a = 0; a < 2 && inside->kind == EXPR_OP && inside->op == OP_MIN; a++)
+    for (int a = 0; a < 2 && expr_is_op(inside, OP_MIN); a++)
         if (is_last_index(state, producer, d, inside->args[a]))
             inside = inside->args[1 - a];
     return inside;

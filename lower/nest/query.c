@@ -14,21 +14,20 @@ const NestStage *nest_producer(const Nest *nest, const Tensor *tensor) {
 
 const Expr *reflected_index(const Expr *index, int64_t *period) {
     const Expr *turned = index, *forward = index;
-    if (index->kind != EXPR_OP || index->op != OP_MIN)
+    if (!expr_is_op(index, OP_MIN))
         return NULL;
     for (int a = 0; a < 2; a++) {
         forward = index->args[a];
         turned = index->args[1 - a];
-        if (forward->kind == EXPR_OP && forward->op == OP_MOD && expr_is_int(forward->args[1], period) &&
-            turned->kind == EXPR_OP && turned->op == OP_SUB && expr_equal(turned->args[0], forward->args[1]) &&
-            expr_equal(turned->args[1], forward))
+        if (expr_is_op(forward, OP_MOD) && expr_is_int(forward->args[1], period) && expr_is_op(turned, OP_SUB) &&
+            expr_equal(turned->args[0], forward->args[1]) && expr_equal(turned->args[1], forward))
             return forward->args[0];
     }
     return NULL;
 }
 
 const Expr *wrapped_index(const Expr *index, const Expr *extent) {
-    bool wraps = index->kind == EXPR_OP && index->op == OP_MOD && expr_equal(index->args[1], extent);
+    bool wraps = expr_is_op(index, OP_MOD) && expr_equal(index->args[1], extent);
     return wraps ? index->args[0] : NULL;
 }
 

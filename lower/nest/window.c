@@ -127,7 +127,7 @@ static bool may_skip(const StageState *stage) {
     const Stage *computed = stage->nest.stage;
     for (int c = 0; c < computed->component_count; c++) {
         const Expr *value = computed->components[c].value;
-        if (computed->combine != COMBINE_NONE && value->kind == EXPR_OP && value->op == OP_SELECT)
+        if (computed->combine != COMBINE_NONE && expr_is_op(value, OP_SELECT))
             return true;
     }
     return false;

@@ -21,7 +21,7 @@ const Expr *read_wraps(const Expr *read, int dimension) {
     const Expr *wrapped = wrapped_index(read->args[dimension], read->tensor->dims[dimension]);
     for (int d = 0; d < read->count && wrapped != NULL; d++) {
         const Expr *other = read->args[d];
-        if (d != dimension && other->kind == EXPR_OP && other->op == OP_DIV && shares_variable(other, wrapped))
+        if (d != dimension && expr_is_op(other, OP_DIV) && shares_variable(other, wrapped))
             return NULL;
     }
     return wrapped;
