@@ -53,14 +53,15 @@ void stage_print_assignment(Text *text, const Stage *stage);
 void stage_print_values(Text *text, const Stage *stage, bool initial);
 /* Checked program as text, for -d: one line a stage with domain, accesses and types. */
 void program_print(Text *text, const Program *program);
-/* Operations of one call when sizes are all known (a multiply-add counts 2), -1 otherwise: the GFLOP of reports. */
+/* Operations of one call (a multiply-add counts 2): the GFLOP of reports. -1: sizes, or which terms a reduction has, are
+ * known at run time only. */
 double program_flops(const Program *program);
 /* What it computes: itself, or what its algorithms implement. */
 const Program *program_meaning(const Program *program);
 double program_error(const Program *program); /* of all its algorithms together */
 /* "O by conv2d_winograd4 (error 0.0001)"; NULL: as it is written. */
 const char *program_algorithms(Arena *arena, const Program *program);
-double stage_flops(const Stage *stage);        /* likewise */
+double stage_flops(const Stage *stage);        /* of all terms; -1: a size is not known */
 int64_t tensor_elements(const Tensor *tensor); /* that its memory holds; -1 when not constant */
 
 /* --- of tensors that have a ElementOrder --- */

@@ -237,4 +237,15 @@ for target in $(targets_here); do
     is "$(./columns 2>&1)" 0 "each column outside is seen on $target, and no other"
 done
 
+# How many terms there are is not known, nor are operations a second.
+cat >rate.tensor <<'END'
+def segments(float(T, D) x, int32(B1) off) -> (y) { y(b, d) +=! x(p, d) where p in off(b):off(b + 1) }
+def whole(float(T, D) x) -> (y) { y(d) +=! x(p, d) }
+export segments(T=64, D=8, B1=17)
+export whole(T=64, D=8)
+END
+runs "runs" "$TENSORC" -run -O1 rate.tensor
+unlike "$(grep segments: "$work/out")" 'FLOP' "no rate is printed where what is read decides how many terms there are"
+like "$(grep whole: "$work/out")" 'FLOP' "one is printed of a whole sum"
+
 done_testing
