@@ -6,6 +6,7 @@
 #include "driver/options.h"
 #include "lang/clock.h"
 #include "lang/files.h"
+#include "lang/map.h"
 
 typedef struct Compilation {
     Arena *arena;
@@ -17,8 +18,8 @@ typedef struct Compilation {
     Text variant_schedules; /* of versions for known sizes and of packed arguments, as comments */
     LIST(char *) codes;     /* generated code, freed at the end */
     Planner planner;        /* its database is set where records count */
-    LIST(struct Function *) functions;
-    Database *database; /* opened when it is first needed */
+    Map functions;          /* by unit: its function for the last target, which knows the others */
+    Database *database;     /* opened when it is first needed */
     bool database_tried;
     RecordLog *log; /* of trials; NULL: none */
     LIST(struct CheckedInstr {
@@ -26,9 +27,9 @@ typedef struct Compilation {
         const Target *target;
     })
     checked_instrs;
-    bool results_lost;    /* a result of -run could not be written, and that was said: nothing runs after that */
-    bool locks_warned;    /* the warning about locks is given once */
-    double tune_deadline; /* in monotonic time; 0: none */
+    bool results_lost;        /* a result of -run could not be written, and that was said: nothing runs after that */
+    bool locks_warned;        /* the warning about locks is given once */
+    double tune_deadline;     /* in monotonic time; 0: none */
     const volatile int *stop; /* becomes non-zero when the user asks to end the search */
 } Compilation;
 
@@ -38,10 +39,11 @@ typedef struct Function {
     const Unit *unit;   /* with the algorithms that its block names */
     const Target *target;
     PlanFunction asked;
-    Plan plan; /* of -O tune; no program: none was made yet */
+    Plan plan;         /* of -O tune; no program: none was made yet */
     int version_count; /* for known sizes */
     const struct TuneSizes *rows;
-    const Unit **versions; /* by row */
+    const Unit **versions;    /* by row */
+    struct Function *of_unit; /* for another target */
 } Function;
 
 /* A unit with the schedule chosen for a target. */

@@ -129,9 +129,10 @@ static const Unit *unit_like_packing(Compilation *c, const Unit *unit, const Tar
 }
 
 Function *function_of(Compilation *c, const Unit *source, const Target *target) {
-    for (int i = 0; i < c->functions.count; i++)
-        if (c->functions.items[i]->source == source && c->functions.items[i]->target == target)
-            return c->functions.items[i];
+    Function *first = address_map_get(&c->functions, source);
+    for (Function *known = first; known; known = known->of_unit)
+        if (known->target == target)
+            return known;
     Function *function = ARENA_NEW(c->arena, Function);
     *function = (Function){.source = source, .unit = unit_of_block(c, source, target), .target = target};
     if (!function->unit || !check_schedule(c, function->unit, target))
@@ -139,6 +140,7 @@ Function *function_of(Compilation *c, const Unit *source, const Target *target) 
     function->unit = unit_like_packing(c, function->unit, target);
     function->asked = asked_of(c, function->unit, target);
     bind_versions(c, function);
-    list_push(c->arena, &c->functions, function);
+    function->of_unit = first;
+    address_map_set(c->arena, &c->functions, source, function);
     return function;
 }

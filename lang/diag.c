@@ -43,7 +43,7 @@ struct Diagnostics {
     Sources *sources;
     DiagOptions options;
     LIST(Reported *) reported;
-    Reported *last; /* what notes and hints attach to; NULL when it was dropped */
+    Reported *last;     /* what notes and hints attach to; NULL when it was dropped */
     Attachment context; /* the last note on all that is reported; its message is NULL: none */
     int errors;
     bool muted;
@@ -168,6 +168,21 @@ static void print_text(const Diagnostics *diagnostics, Severity severity, Loc lo
 
 /* --- reporting --- */
 
+enum { MESSAGE_BYTES = 2000, MESSAGE_END = 200 };
+
+/* Of a message that names something endless, the beginning and the end. */
+static const char *message_of(Arena *arena, const char *format, va_list arguments) {
+    const char *message = arena_vprintf(arena, format, arguments);
+    size_t length = strlen(message), end = length - MESSAGE_END, cut = MESSAGE_BYTES - MESSAGE_END;
+    if (length <= MESSAGE_BYTES)
+        return message;
+    while (is_continuation_byte(message[end]))
+        end++;
+    while (cut > 0 && is_continuation_byte(message[cut]))
+        cut--;
+    return arena_printf(arena, "%.*s...%s", (int)cut, message, message + end);
+}
+
 static bool is_repetition(const Diagnostics *diagnostics, DiagId id, Loc loc, const char *message) {
     for (int i = 0; i < diagnostics->reported.count; i++) {
         const Reported *other = diagnostics->reported.items[i];
@@ -207,7 +222,7 @@ void diag(Diagnostics *diagnostics, DiagId id, Loc loc, ...) {
         return;
     va_list arguments;
     va_start(arguments, loc);
-    const char *message = arena_vprintf(diagnostics->arena, rows[id].format, arguments);
+    const char *message = message_of(diagnostics->arena, rows[id].format, arguments);
     va_end(arguments);
     if (is_repetition(diagnostics, id, loc, message))
         return;
@@ -228,7 +243,7 @@ void diag_note(Diagnostics *diagnostics, Loc loc, const char *format, ...) {
         return;
     va_list arguments;
     va_start(arguments, format);
-    Attachment note = {loc, arena_vprintf(diagnostics->arena, format, arguments)};
+    Attachment note = {loc, message_of(diagnostics->arena, format, arguments)};
     va_end(arguments);
     list_push(diagnostics->arena, &diagnostics->last->notes, note);
     if (prints_text(diagnostics))
@@ -240,7 +255,7 @@ void diag_hint(Diagnostics *diagnostics, const char *format, ...) {
         return;
     va_list arguments;
     va_start(arguments, format);
-    Attachment hint = {.message = arena_vprintf(diagnostics->arena, format, arguments)};
+    Attachment hint = {.message = message_of(diagnostics->arena, format, arguments)};
     va_end(arguments);
     list_push(diagnostics->arena, &diagnostics->last->hints, hint);
     if (prints_text(diagnostics))

@@ -53,8 +53,8 @@ void stage_print_assignment(Text *text, const Stage *stage);
 void stage_print_values(Text *text, const Stage *stage, bool initial);
 /* Checked program as text, for -d: one line a stage with domain, accesses and types. */
 void program_print(Text *text, const Program *program);
-/* Operations of one call (a multiply-add counts 2): the GFLOP of reports. -1: sizes, or which terms a reduction has, are
- * known at run time only. */
+/* Operations of one call (a multiply-add counts 2): the GFLOP of reports. -1: sizes, or which terms a reduction has,
+ * are known at run time only. */
 double program_flops(const Program *program);
 /* What it computes: itself, or what its algorithms implement. */
 const Program *program_meaning(const Program *program);

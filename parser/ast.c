@@ -244,6 +244,14 @@ void ast_add_where(Parser *parser, AstWheres *wheres, AstWhere where) {
         list_push(parser->arena, wheres, where);
 }
 
+AstExprs ast_dimensions(Parser *parser, AstExprs dims) {
+    if (dims.count > AST_RANK_LIMIT) {
+        diag(parser->diagnostics, DIAG_too_many_dimensions, dims.items[AST_RANK_LIMIT]->loc, AST_RANK_LIMIT);
+        dims.count = AST_RANK_LIMIT;
+    }
+    return dims;
+}
+
 void ast_semicolon(Parser *parser, Loc loc) {
     diag(parser->diagnostics, DIAG_semicolon, loc);
     diag_hint(parser->diagnostics, "leave the ';' out");

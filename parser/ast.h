@@ -19,8 +19,8 @@ typedef LIST(AstExpr *) AstExprs;
 typedef LIST(AstName) AstNames;
 
 /* AST_DEPTH_LIMIT: passes over the tree may recurse, so the parser reports what is deeper. AST_WHERE_LIMIT: how many
- * conditions a where may have, since each is compared with all others. */
-enum { AST_DEPTH_LIMIT = 2000, AST_WHERE_LIMIT = 500 };
+ * conditions a where may have, since each is compared with all others. AST_RANK_LIMIT: dimensions of a tensor. */
+enum { AST_DEPTH_LIMIT = 2000, AST_WHERE_LIMIT = 500, AST_RANK_LIMIT = 64 };
 
 typedef enum AstExprKind {
     AST_INTEGER,  /* integer; name.text keeps the spelling */

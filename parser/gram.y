@@ -86,7 +86,7 @@ static void grammar_error(const Loc *loc, Parser *parser, const char *message);
 
 %type <name> name feature export_symbol
 %type <expr> expr unary primary implements_error
-%type <exprs> exprs exprs_or_none combiner_value tuple values
+%type <exprs> exprs exprs_or_none dimensions combiner_value tuple values
 %type <names> names words needs features
 %type <binding> binding parameter
 %type <bindings> bindings bindings_or_none parameters parameter_list brackets parentheses export_bindings
@@ -201,10 +201,10 @@ argument_list: argument         { $$ = (AstParameters){0}; PUSH($$, $1); }
 
 argument: TYPE name             { $$ = (AstParameter){.name = $2, .type = $1, .loc = @$}; }
     | CONST TYPE name           { $$ = (AstParameter){.name = $3, .type = $2, .constant = true, .loc = @$}; }
-    | TYPE '(' exprs_or_none ')' name {
+    | TYPE '(' dimensions ')' name {
         $$ = (AstParameter){.name = $5, .type = $1, .is_tensor = true, .dims = $3, .loc = @$};
     }
-    | CONST TYPE '(' exprs_or_none ')' name {
+    | CONST TYPE '(' dimensions ')' name {
         $$ = (AstParameter){.name = $6, .type = $2, .constant = true, .is_tensor = true, .dims = $4, .loc = @$};
     }
     | name                      { $$ = ast_untyped_argument(parser, $1); }
@@ -220,10 +220,10 @@ result_list: result             { $$ = (AstResults){0}; PUSH($$, $1); }
 
 result: name                    { $$ = (AstResult){.name = $1, .loc = @$}; }
     | TYPE name                 { $$ = (AstResult){.name = $2, .has_type = true, .type = $1, .loc = @$}; }
-    | TYPE '(' exprs_or_none ')' name {
+    | TYPE '(' dimensions ')' name {
         $$ = (AstResult){.name = $5, .has_type = true, .type = $1, .has_dims = true, .dims = $3, .loc = @$};
     }
-    | INOUT TYPE '(' exprs_or_none ')' name {
+    | INOUT TYPE '(' dimensions ')' name {
         $$ = (AstResult){.name = $6, .inout = true, .has_type = true, .type = $2, .has_dims = true, .dims = $4,
                          .loc = @$};
     }
@@ -291,7 +291,7 @@ targets: target                 { $$ = (AstTargets){0}; PUSH($$, $1); }
     ;
 
 target: name                    { $$ = ast_target($1, NULL, @$); }
-    | name '(' exprs_or_none ')' { $$ = ast_target($1, &$3, @$); }
+    | name '(' dimensions ')' { $$ = ast_target($1, &$3, @$); }
     ;
 
 values: expr                    { $$ = (AstExprs){0}; PUSH($$, $1); }
@@ -331,6 +331,9 @@ exprs: expr                     { $$ = (AstExprs){0}; PUSH($$, $1); }
 
 exprs_or_none: %empty           { $$ = (AstExprs){0}; }
     | exprs
+    ;
+
+dimensions: exprs_or_none       { $$ = ast_dimensions(parser, $1); }
     ;
 
 expr: unary

@@ -114,6 +114,8 @@ void ast_add_combiner(Parser *parser, AstCombiner combiner);
 AstParameter ast_untyped_argument(Parser *parser, AstName name);
 /* Adds a condition. The first one beyond AST_WHERE_LIMIT is reported, and all beyond are left out. */
 void ast_add_where(Parser *parser, AstWheres *wheres, AstWhere where);
+/* Reports dimensions beyond the limit of a tensor, and returns the others. */
+AstExprs ast_dimensions(Parser *parser, AstExprs dims);
 /* Reports a ';' after a statement and ignores it. */
 void ast_semicolon(Parser *parser, Loc loc);
 /* The text of a target's name, such as "x86-64-v4", which is several tokens. */

@@ -279,11 +279,8 @@ static bool check_growth(CallFrame *frame, const AstExpr *call) {
     Builder *builder = frame->builder;
     if (builder->checker->depth < DEPTH_LIMIT && ++builder->calls < CALL_LIMIT)
         return true;
-    Loc outermost = call->name.loc;
-    for (const CallFrame *f = frame; f->caller; f = f->caller)
-        outermost = f->call;
     if (builder->calls <= CALL_LIMIT)
-        ERROR(frame, too_many_calls, outermost, CALL_LIMIT, DEPTH_LIMIT);
+        ERROR(frame, too_many_calls, outermost_loc(frame, call->name.loc), CALL_LIMIT, DEPTH_LIMIT);
     builder->calls = CALL_LIMIT;
     frame_fail(frame);
     return false;

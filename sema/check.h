@@ -8,6 +8,7 @@
 #ifndef SEMA_CHECK_H
 #define SEMA_CHECK_H
 
+#include "lang/map.h"
 #include "lang/npy.h"
 #include "lang/value.h"
 #include "sema/sema.h"
@@ -42,6 +43,7 @@ struct SourceFile {
     const char *path;
     bool embedded;
     LIST(Definition *) definitions;
+    Map names; /* of definitions */
     LIST(CombinerDefinition *) combiners;
     LIST(SourceFile *) imports;
 };
@@ -58,6 +60,7 @@ typedef struct Checker {
     LIST(Definition *) implementations; /* the defs that implement others, of all files */
     LIST(const Instr *) instrs;         /* of all files */
     LIST(const Rule *) rules;           /* of all files */
+    Map symbols;                        /* of units */
     LIST(const Array *) arrays;         /* constants from files; one for each type that a file is read as */
 } Checker;
 
@@ -305,6 +308,7 @@ typedef struct Typed {
 
 /* --- reporting (scope.c): the place is the first argument after the id --- */
 
+Loc outermost_loc(const CallFrame *frame, Loc loc); /* of the call, in what is built, that led to this place */
 void frame_fail(CallFrame *frame); /* an error was reported in it, or in a def that it calls */
 bool may_warn(const CallFrame *frame);
 /* Whether warnings depend on what the statement computes: not in a call, since its def is checked by itself. */

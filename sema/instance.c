@@ -432,15 +432,32 @@ static void check_variables(CallFrame *frame) {
     warn_unused_arguments(frame);
 }
 
+/* Limits the size of a function, whose time to compile grows faster than it. Said once: callers have failed, too. */
+static bool is_too_long(CallFrame *frame, Loc loc) {
+    enum { STAGE_LIMIT = 10000 };
+    bool too_long = frame->builder->stages.count >= STAGE_LIMIT;
+    if (too_long && !frame->failed)
+        ERROR(frame, too_many_statements, outermost_loc(frame, loc), STAGE_LIMIT);
+    return too_long;
+}
+
+/* Checks them until something ends it. False: something did. */
+static bool check_statements(CallFrame *frame, const AstStatements *statements) {
+    for (int i = 0; i < statements->count; i++) {
+        if (diag_limit_reached(DIAGNOSTICS(frame)) || is_too_long(frame, statements->items[i]->loc))
+            return false;
+        check_statement(frame, statements->items[i]);
+    }
+    return true;
+}
+
 void check_body(CallFrame *frame) {
-    const AstDef *def = frame->definition->ast;
     frame->builder->checker->depth++;
     add_results(frame);
-    for (int i = 0; i < def->statements.count && !diag_limit_reached(DIAGNOSTICS(frame)); i++)
-        check_statement(frame, def->statements.items[i]);
-    for (int i = 0; i < frame->variables.count && !diag_limit_reached(DIAGNOSTICS(frame)); i++)
+    bool whole = check_statements(frame, &frame->definition->ast->statements);
+    for (int i = 0; i < frame->variables.count && whole && !diag_limit_reached(DIAGNOSTICS(frame)); i++)
         cover_warn(frame, frame->variables.items[i]);
-    if (!diag_limit_reached(DIAGNOSTICS(frame)))
+    if (whole && !diag_limit_reached(DIAGNOSTICS(frame)))
         check_variables(frame);
     warn_empty_results(frame);
     name_versions(frame);

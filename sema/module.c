@@ -127,6 +127,7 @@ static void add_definition(Checker *checker, SourceFile *file, AstDef *ast) {
     if (ast->implements.text)
         list_push(checker->arena, &checker->implementations, definition);
     list_push(checker->arena, &file->definitions, definition);
+    name_map_set(checker->arena, &file->names, ast->name.text, definition);
 }
 
 static void add_combiner(Checker *checker, SourceFile *file, const AstCombiner *ast) {
@@ -266,12 +267,10 @@ static bool check_symbol(Checker *checker, AstName symbol) {
         diag_hint(checker->diagnostics, "export it under another name: export ... as NAME");
         return false;
     }
-    for (int i = 0; i < checker->module->units.count; i++)
-        if (strcmp(checker->module->units.items[i].program->symbol, symbol.text) == 0) {
-            diag(checker->diagnostics, DIAG_duplicate_symbol, symbol.loc, symbol.text);
-            return false;
-        }
-    return true;
+    bool twice = name_map_get(&checker->symbols, symbol.text) != NULL;
+    if (twice)
+        diag(checker->diagnostics, DIAG_duplicate_symbol, symbol.loc, symbol.text);
+    return !twice;
 }
 
 static bool check_argument_count(Checker *checker, const Program *program, Loc loc) {
@@ -410,6 +409,11 @@ static void read_tune(Checker *checker, Definition *definition, const AstBinding
         unit->tunes[unit->tune_count++] = tune;
 }
 
+static void add_unit(Checker *checker, Unit unit) {
+    list_push(checker->arena, &checker->module->units, unit);
+    name_map_set(checker->arena, &checker->symbols, unit.program->symbol, unit.program);
+}
+
 static void make_export(Checker *checker, const AstExport *export) {
     SourceFile *main_file = checker->files.items[0];
     Definition *definition = find_definition(checker->arena, main_file, export->def.text);
@@ -444,7 +448,7 @@ static void make_export(Checker *checker, const AstExport *export) {
     unit.tunes = ARENA_ARRAY(checker->arena, struct TuneSizes, export->tunes.count);
     for (int i = 0; i < export->tunes.count; i++)
         read_tune(checker, definition, &export->tunes.items[i], &unit);
-    list_push(checker->arena, &checker->module->units, unit);
+    add_unit(checker, unit);
 }
 
 /* --- the module --- */
@@ -472,7 +476,7 @@ static void make_unit_of_def(Checker *checker, Definition *definition) {
     add_temporaries(checker->arena, &unit);
     add_joined(checker->arena, &unit);
     add_channels_last(checker->arena, &unit);
-    list_push(checker->arena, &checker->module->units, unit);
+    add_unit(checker, unit);
 }
 
 static void check_combiners(Checker *checker) {
@@ -480,36 +484,6 @@ static void check_combiners(Checker *checker) {
         for (int c = 0; c < checker->files.items[f]->combiners.count && !checker->files.items[f]->embedded; c++)
             if (!diag_limit_reached(checker->diagnostics))
                 check_combiner(checker, checker->files.items[f]->combiners.items[c]);
-}
-
-/* Whether the symbol is that of a function beside NAME for its const arguments. */
-static bool is_packing_symbol(Arena *arena, const Program *program, const char *symbol) {
-    for (int i = 0; i < program->argument_count; i++) {
-        const Argument *argument = &program->arguments[i];
-        if (!argument_is_packed(argument))
-            continue;
-        const char *name = argument->tensor->name, *own = program->symbol;
-        if (strcmp(symbol, arena_printf(arena, "%s_packed", own)) == 0 ||
-            strcmp(symbol, arena_printf(arena, "%s_packed_in", own)) == 0 ||
-            strcmp(symbol, arena_printf(arena, "%s_packed_workspace_size", own)) == 0 ||
-            strcmp(symbol, arena_printf(arena, "%s_packed_size", own)) == 0 ||
-            strcmp(symbol, arena_printf(arena, "%s_pack_all", own)) == 0 ||
-            strcmp(symbol, arena_printf(arena, "%s_packed_all", own)) == 0 ||
-            strcmp(symbol, arena_printf(arena, "%s_packed_all_in", own)) == 0 ||
-            strcmp(symbol, arena_printf(arena, "%s_pack_%s", own, name)) == 0 ||
-            strcmp(symbol, arena_printf(arena, "%s_packed_%s_size", own, name)) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* What the object's function of this name beside that of the unit is for; NULL: there is none. */
-static const char *purpose_beside(Arena *arena, const Program *program, const char *symbol) {
-    size_t length = strlen(program->symbol);
-    const char *ending = strncmp(symbol, program->symbol, length) == 0 ? symbol + length : "";
-    if (strcmp(ending, "_in") == 0 || strcmp(ending, "_workspace_size") == 0)
-        return "calls with a workspace";
-    return is_packing_symbol(arena, program, symbol) ? "const arguments" : NULL;
 }
 
 /* Where the source gives the symbol of a unit. */
@@ -527,19 +501,45 @@ static Loc symbol_loc(const Checker *checker, const Program *program) {
     return program->loc;
 }
 
+/* The functions that an object has beside NAME. */
+static const char *const beside_names[] = {"_in", "_workspace_size"};
+static const char *const beside_packed_names[] = {"_packed",   "_packed_in",  "_packed_workspace_size", "_packed_size",
+                                                  "_pack_all", "_packed_all", "_packed_all_in"};
+
+/* Refuses what another unit is called, if it is called as the function beside this one. */
+static void check_beside(Checker *checker, const Program *program, const char *symbol, const char *purpose) {
+    const Program *other = name_map_get(&checker->symbols, symbol);
+    if (!other)
+        return;
+    diag(checker->diagnostics, DIAG_duplicate_symbol, symbol_loc(checker, other), other->symbol);
+    diag_hint(checker->diagnostics, "export it under another name: export ... as NAME");
+    diag_note(checker->diagnostics, symbol_loc(checker, program), "'%s' has a function of this name for %s",
+              program->symbol, purpose);
+}
+
+static void check_argument_beside(Checker *checker, const Program *program, const char *argument) {
+    static const char purpose[] = "const arguments";
+    Arena *arena = checker->arena;
+    check_beside(checker, program, arena_printf(arena, "%s_pack_%s", program->symbol, argument), purpose);
+    check_beside(checker, program, arena_printf(arena, "%s_packed_%s_size", program->symbol, argument), purpose);
+}
+
 static void check_symbols_beside(Checker *checker) {
-    for (int i = 0; i < checker->module->units.count; i++)
-        for (int j = 0; j < checker->module->units.count; j++) {
-            const Program *program = checker->module->units.items[i].program;
-            const Program *other = checker->module->units.items[j].program;
-            const char *purpose = purpose_beside(checker->arena, program, other->symbol);
-            if (!purpose)
-                continue;
-            diag(checker->diagnostics, DIAG_duplicate_symbol, symbol_loc(checker, other), other->symbol);
-            diag_hint(checker->diagnostics, "export it under another name: export ... as NAME");
-            diag_note(checker->diagnostics, symbol_loc(checker, program), "'%s' has a function of this name for %s",
-                      program->symbol, purpose);
-        }
+    Arena *arena = checker->arena;
+    for (int i = 0; i < checker->module->units.count; i++) {
+        const Program *program = checker->module->units.items[i].program;
+        for (size_t n = 0; n < sizeof beside_names / sizeof *beside_names; n++)
+            check_beside(checker, program, arena_printf(arena, "%s%s", program->symbol, beside_names[n]),
+                         "calls with a workspace");
+        if (!program_is_packed(program))
+            continue;
+        for (size_t n = 0; n < sizeof beside_packed_names / sizeof *beside_packed_names; n++)
+            check_beside(checker, program, arena_printf(arena, "%s%s", program->symbol, beside_packed_names[n]),
+                         "const arguments");
+        for (int a = 0; a < program->argument_count; a++)
+            if (argument_is_packed(&program->arguments[a]))
+                check_argument_beside(checker, program, program->arguments[a].tensor->name);
+    }
 }
 
 static void check_definitions(Checker *checker, bool defines) {

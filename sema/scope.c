@@ -13,6 +13,12 @@
 
 /* --- reporting --- */
 
+Loc outermost_loc(const CallFrame *frame, Loc loc) {
+    for (; frame->caller; frame = frame->caller)
+        loc = frame->call;
+    return loc;
+}
+
 void frame_fail(CallFrame *frame) {
     for (; frame; frame = frame->caller) {
         frame->failed = true;
@@ -83,12 +89,10 @@ Symbol *frame_add(CallFrame *frame, SymbolKind kind, const char *name, Loc loc) 
 }
 
 Definition *definition_in(const SourceFile *file, const char *name) {
-    for (int i = 0; i < file->definitions.count; i++)
-        if (strcmp(file->definitions.items[i]->ast->name.text, name) == 0) {
-            ast_complete(file->definitions.items[i]->ast);
-            return file->definitions.items[i];
-        }
-    return NULL;
+    Definition *found = name_map_get(&file->names, name);
+    if (found)
+        ast_complete(found->ast);
+    return found;
 }
 
 /* A walk through all files that a file sees: itself first, then imports breadth first, so that near ones come first. */

@@ -271,6 +271,29 @@ exits 1 "a function of them is refused as soon" \
     sh -c 'ulimit -t 60 && exec "$0" -c -O1 exported.tensor -o ../empty/k.o' "$TENSORC"
 like "$(cat "$work/err")" "'f' has 400002 arguments, sizes included: a function has at most 4096" "with the limit"
 runs "a hundred minima inside one another" timeout 60 "$TENSORC" -fsyntax-only long.tensor
+awk 'BEGIN { printf "def f(float(N"; for (i = 1; i < 100000; i++) printf ", N"
+    print ") a) -> (y) { y(i) = 1.0 where i in 0:N }" }' >long.tensor
+fault 1 "a tensor has at most 64 dimensions" "a hundred thousand dimensions" -fsyntax-only long.tensor
+sed 's/def f(float(N, \(.*\)) a) ->.*/def f(float(N) a) -> (y) { y(N, \1) = a(0) }/' long.tensor >indices.tensor
+fault 1 "a tensor has at most 64 dimensions" "as many indices of a result" -fsyntax-only indices.tensor
+awk 'BEGIN { print "def f(float(N) a) -> (y) { t0(i) = a(i)"
+    for (i = 1; i < 100000; i++) print "t" i "(i) = t" i - 1 "(i) + 1"; print "y(i) = t99999(i) }" }' >long.tensor
+fault 1 "a function has at most 10000 statements" "a hundred thousand statements" -fsyntax-only long.tensor
+is "$(grep -c ': error: ' "$work/err")" 1 "it is said once"
+awk 'BEGIN { print "def g(float(N) a) -> (y) { t0(i) = a(i)"
+    for (i = 1; i < 2000; i++) print "t" i "(i) = t" i - 1 "(i) + 1"; print "y(i) = t1999(i) }"
+    print "def f(float(N) a) -> (y) { b = g(a) c = g(b) d = g(c) e = g(d) y = g(e) }" }' >long.tensor
+fault 1 "long\.tensor.*error: a function has at most 10000 statements" "ten thousand in five calls" \
+    -fsyntax-only long.tensor
+awk 'BEGIN { for (i = 0; i < 60000; i++) print "def f" i "(float(N) a) -> (y) { y(i) = a(i) + 1 }"
+    for (i = 1; i <= 60000; i++) print "export f0(N=" i ") as g" i }' >many.tensor
+# shellcheck disable=SC2016 # of the other shell
+runs "sixty thousand functions and as many exports, in processor time" \
+    sh -c 'ulimit -t 30 && exec "$0" -fsyntax-only many.tensor' "$TENSORC"
+awk 'BEGIN { printf "def f(float(N) a) -> (y) { y(i) = a(i) + "; for (i = 0; i < 300000; i++) printf "q"
+    print "(i) }" }' >long.tensor
+fault 1 "'qqq.*\.\.\.q*' is not defined" "a name without end" -fsyntax-only long.tensor
+ok "of it the message shows the beginning and the end" [ "$(wc -c <"$work/err")" -lt 3000 ]
 
 # Many errors: twenty are shown.
 awk 'BEGIN { for (i = 0; i < 100; i++) print "def f" i "(float(N) a) -> (b) { b(i) = nowhere" i "(i) + a(i) }" }' \
