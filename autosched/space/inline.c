@@ -6,6 +6,8 @@
 #include <string.h>
 
 enum { INLINED_NODES = 128, CHEAP_USES = 4, CHEAP_OPERATIONS = 4 };
+/* A longer value gains nothing from being inlined, and each step that rewrites it takes as long as it is. */
+enum { MOST_NODES = 1024 };
 
 typedef LIST(const Expr *) Reads;
 
@@ -142,7 +144,7 @@ static bool wants_inlining(Grouping *grouping, const StageUses *facts) {
         reused |= !each && stage_has_reuse(consumer) && values_use(consumer, stage);
     }
     if (once && facts->consumers.count == 1)
-        return true;
+        return value_nodes(grouping->space, stage) <= MOST_NODES;
     return !reused && cost.expensive == 0 && cost.operations <= CHEAP_OPERATIONS &&
            facts->consumers.count <= CHEAP_USES;
 }

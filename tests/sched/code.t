@@ -368,4 +368,15 @@ like "$(cat many.said)" 'many: some math functions are called, as all of them in
     "as -v says"
 runs "both give what the interpreter gives" "$TENSORC" -run functions.tensor
 
+# A value that is long enough is stored: rewriting an endless one takes as long as it is, for each of its parts.
+{
+    echo "def f(float(N) a) -> (y) { t0(i) = a(i) + 1"
+    for s in $(seq 999); do echo "t$s(i) = t$((s - 1))(i) + a(i) * $s"; done
+    echo "y(i) = t999(i) }"
+    echo "export f(N=10000)"
+} >file.tensor
+runs "a thousand statements" "$TENSORC" -O2 -w --threads=1 --target=x86-64-v3 -c file.tensor -o f.o --explain-schedule
+loops=$(grep -c ' for ' "$work/out")
+ok "are a few loops ($loops)" [ "$loops" -ge 4 -a "$loops" -le 40 ]
+
 done_testing
