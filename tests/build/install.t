@@ -14,10 +14,17 @@ runs "it is configured from another folder" ../here/tree/configure -q --prefix=/
 runs "it builds with the sources read-only" make -s -j2
 runs "make install DESTDIR=" make -s install DESTDIR="$work/root"
 is "$(ls "$work/root/usr/bin" | tr '\n' ' ')" "tensorc tensorc-worker " "the two programs are installed"
-[ -f "$work/root/usr/share/doc/tensorc/README.md" ] && [ -f "$work/root/usr/share/doc/tensorc/REFERENCE.md" ]
-report $? "README and reference are installed"
-[ -f "$work/root/usr/share/doc/tensorc/OPERATORS.md" ]
-report $? "the list of operators is installed beside them"
+cd "$work/root/usr/share/doc/tensorc" || exit 1
+[ -f README.md ] && [ -f lang/REFERENCE.md ] && [ -f stdlib/OPERATORS.md ]
+report $? "README, reference and the list of operators are installed"
+lost=
+for page in *.md */*.md; do
+    for link in $(grep -o '](\([^)#: ]*[.a-z]*\)[)#]' "$page" | sed 's/^](//; s/[)#]$//' | grep -E '\.md$|^(LICENSE|NEWS)$'); do
+        [ -f "$(dirname "$page")/$link" ] || lost="$lost $page:$link"
+    done
+done
+is "$lost" "" "their links lead somewhere"
+cd "$work/vpath" || exit 1
 is "$(cd "$work/root/usr/share/tensorc/stdlib" && cat *.tensor | cksum)" "$(cat "$srcdir"/stdlib/*.tensor | cksum)" \
     "and the sources of the operators, to be read"
 cat >k.tensor <<'EOF'
