@@ -11,6 +11,7 @@
  */
 #include "autosched/space/groups.h"
 #include "lang/machine.h"
+#include "lang/map.h"
 
 #include <string.h>
 
@@ -77,10 +78,13 @@ static bool is_of_own_place(const Stage *stage, const Expr *read) {
 
 /* --- finding ------------------------------------------------------------------------------------------------------ */
 
+typedef LIST(int) Readers;
+
 typedef struct Finding {
     Space *space;
     const Program *program;
     const Stage *const *stages; /* of the program, with what is inlined into them */
+    const Readers *readers;     /* by stage: the stages that read it, but not those that are inlined */
     bool *taken;                /* by a pipeline */
     bool *member;               /* of the pipeline that is being found */
     int first;                  /* member */
@@ -97,15 +101,13 @@ static bool all_near(const Stage *reader, const Tensor *tensor) {
 static bool only_members_read(const Finding *finding, int stage) {
     const Stage *producer = finding->program->stages[stage];
     const Tensor *tensor = producer->components[0].tensor;
-    bool any = false;
-    for (int s = stage + 1; s < finding->program->stage_count; s++) {
-        bool reads = !finding->space->inlined[s] && stage_uses_tensor(finding->stages[s], tensor);
-        if (reads && (!finding->member[s] || !all_near(finding->stages[s], tensor)))
+    const Readers *readers = &finding->readers[stage];
+    if (tensor->role != ROLE_TEMPORARY || stage == finding->space->bordered)
+        return false;
+    for (int r = 0; r < readers->count; r++)
+        if (!finding->member[readers->items[r]] || !all_near(finding->stages[readers->items[r]], tensor))
             return false;
-        any |= reads;
-    }
-    return any && stage != finding->space->bordered && tensor->role == ROLE_TEMPORARY &&
-           !stage_is_required(finding->program, producer);
+    return readers->count > 0 && !stage_is_required(finding->program, producer);
 }
 
 /* Takes in producers, from the root on. Returns the number of stages. */
@@ -184,16 +186,37 @@ static void add_pipeline(Finding *finding, int root, int count) {
     list_push(arena, &finding->space->pipelines, pipeline);
 }
 
+/* Of the first component of each stage, by later stages. */
+static Readers *find_readers(const Space *space) {
+    const Program *program = space->program;
+    Readers *readers = ARENA_ARRAY(space->arena, Readers, program->stage_count + 1);
+    Map producers = {0};
+    for (int s = 0; s < program->stage_count; s++)
+        address_map_set(space->arena, &producers, program->stages[s]->components[0].tensor, &readers[s]);
+    for (int s = 0; s < program->stage_count; s++) {
+        if (space->inlined[s])
+            continue;
+        EACH_STAGE_READ(read, space->present[s]) {
+            Readers *of = address_map_get(&producers, read->tensor);
+            bool listed = of && of->count > 0 && of->items[of->count - 1] == s;
+            if (of && of - readers < s && !listed)
+                list_push(space->arena, of, s);
+        }
+    }
+    return readers;
+}
+
 void space_find_pipelines(Space *space) {
     const Program *program = space->program;
     bool small = has_rule_for_several(space);
     bool taken[program->stage_count + 1], member[program->stage_count + 1];
+    const Readers *readers = find_readers(space);
     for (int s = 0; s < program->stage_count; s++)
         taken[s] = space->held && space->held[s];
     for (int root = program->stage_count - 1; root > 0; root--) {
         if (taken[root] || !suits_strips(space, root))
             continue;
-        Finding finding = {space, program, space->present, taken, member, root};
+        Finding finding = {space, program, space->present, readers, taken, member, root};
         memset(member, 0, sizeof member);
         int count = take_members(&finding, root);
         if (count > 1 && reads_neighbours(&finding, root) && (small || is_large(&finding, root)))

@@ -379,4 +379,15 @@ runs "a thousand statements" "$TENSORC" -O2 -w --threads=1 --target=x86-64-v3 -c
 loops=$(grep -c ' for ' "$work/out")
 ok "are a few loops ($loops)" [ "$loops" -ge 4 -a "$loops" -le 40 ]
 
+# The time for a function of many results grows with their number, not with its cube.
+{
+    echo "def f(float(N) a) -> (y0$(for s in $(seq 1999); do printf ', y%d' "$s"; done)) {"
+    for s in $(seq 0 1999); do echo "y$s(i) = a(i) + $s"; done
+    echo "}"
+    echo "export f"
+} >file.tensor
+# shellcheck disable=SC2016 # of the other shell
+runs "two thousand results, in processor time" \
+    sh -c 'ulimit -t 30 && exec "$0" -O1 -w --threads=1 -c file.tensor -o f.o' "$TENSORC"
+
 done_testing
