@@ -337,8 +337,6 @@ typedef struct Nearest {
 void nearest_offer(Nearest *nearest, const char *candidate);
 void hint_nearest_function(CallFrame *frame, const char *name);
 void hint_nearest_combiner(CallFrame *frame, const char *name);
-/* Hints for a tensor that its own first definition reads. */
-void hint_own_read(const Statement *statement, const AstExpr *read, const AstTarget *target, const Variable *variable);
 void hint_nearest_value(const Statement *statement, const char *name);
 /* Reports a name that is misspelt: it would be an index where no index is possible. */
 void report_index(const Statement *statement, const IndexVariable *index);
@@ -369,8 +367,8 @@ void note_rounded(Statement *statement, const Tensor *tensor, const Expr *value)
 
 /* --- covers (cover.c): warnings --- */
 
-/* The first definition of the result at loc leaves a rest. type, sizes: for a hint. */
-void cover_begin(Builder *builder, Variable *variable, const View *whole, Loc loc, const char *type, const char *sizes);
+/* The first definition of the result at loc leaves a rest. declaration: of the result, if that is meant. */
+void cover_begin(Builder *builder, Variable *variable, const View *whole, Loc loc, const char *declaration);
 /* A definition gives the elements of this part their values, where the condition holds (NULL: all of them). It is over
  * axes that run over the part. */
 void cover_add(Builder *builder, Cover *cover, const View *part, const Var *const *axes, Expr *condition);
@@ -418,6 +416,18 @@ bool extreme_over_domain(const Statement *statement, const Affine *p, bool large
 /* Replaces divisions of index variables in p >= 0: floor(x / k) + rest >= 0 is the same as x + k * rest >= 0. */
 bool without_divisions(const Statement *statement, const Affine *p, Affine *plain);
 bool uses_indices(const Statement *statement, const Expr *e);
+
+/* --- statements written in another way (hints.c) --- */
+
+/* Hints for an index whose range has ends that are read, and which no read bounds. */
+void hint_read_ends(Statement *statement, const IndexVariable *index);
+/* Hints for '=' with an index on the left whose range is read at an index that is not: y(p) = i where p in
+ * row(i):row(i + 1). False: it is no such statement. */
+bool hint_rows(Statement *statement, const IndexVariable *reduced);
+/* The result as a header declares it that says inout. type: of the result, or TYPE_COUNT where it is not known. */
+const char *inout_text(const Statement *statement, const Variable *variable, ElementType type);
+/* Hints for a tensor that its own first definition reads. */
+void hint_own_read(const Statement *statement, const AstExpr *read, const AstTarget *target, const Variable *variable);
 
 /* --- requirements (require.c) --- */
 

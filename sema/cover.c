@@ -15,7 +15,7 @@ typedef struct Box {
 struct Cover {
     int rank;
     Loc loc;
-    const char *type, *sizes; /* of the result, for a hint */
+    const char *declaration; /* of the result, for a hint */
     bool read;
     Box whole;
     const Var **indices; /* of the whole, from 0 in each dimension */
@@ -30,11 +30,10 @@ static Box new_box(Arena *arena, int rank) {
     return (Box){ARENA_ARRAY(arena, Expr *, rank), ARENA_ARRAY(arena, Expr *, rank), NULL};
 }
 
-void cover_begin(Builder *builder, Variable *variable, const View *whole, Loc loc, const char *type,
-                 const char *sizes) {
+void cover_begin(Builder *builder, Variable *variable, const View *whole, Loc loc, const char *declaration) {
     Arena *arena = builder->arena;
     Cover *cover = variable->cover = ARENA_NEW(arena, Cover);
-    *cover = (Cover){.rank = whole->rank, .loc = loc, .type = type, .sizes = sizes};
+    *cover = (Cover){.rank = whole->rank, .loc = loc, .declaration = declaration};
     cover->whole = new_box(arena, whole->rank);
     cover->indices = ARENA_ARRAY(arena, const Var *, whole->rank);
     for (int d = 0; d < whole->rank; d++) {
@@ -174,6 +173,5 @@ void cover_warn(CallFrame *frame, const Variable *variable) {
     if (!cover || frame->failed || (!cover->read && is_covered(frame->builder, cover, &cover->whole, 0, &steps)))
         return;
     WARN(frame, keeps_caller_buffer, cover->loc, variable->name);
-    HINT(frame, "if that is meant, the header says it: -> (inout %s(%s) %s)", cover->type, cover->sizes,
-         variable->name);
+    HINT(frame, "if that is meant, the header says it: -> (%s)", cover->declaration);
 }

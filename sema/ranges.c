@@ -647,9 +647,7 @@ static bool report_unresolved(Statement *s) {
     note_uses(s);
     note_hulls(s);
     if (first->read)
-        HINT(s->frame,
-             "ends that are read are conditions, say how far it may go: where %s in 0:..., %s >= ..., %s < ...",
-             first->name, first->name, first->name);
+        hint_read_ends(s, first);
     else
         HINT(s->frame, "say it: where %s in 0:...", first->name);
     note_calls(s->frame);

@@ -171,32 +171,17 @@ static const Tensor *caller_buffer(Assignment *a) {
     return initial;
 }
 
-/* The sizes of a result, as its header gives or would give them. */
-static const char *span_text(const Assignment *a) {
-    Text text = {.arena = a->arena};
-    const AstResult *result = a->variable->result;
-    for (int d = 0; d < a->rank; d++) {
-        text_add(&text, d ? ", " : "");
-        if (result->has_dims)
-            ast_print_expr(&text, result->dims.items[d]);
-        else
-            text_add(&text, "%s", expr_text(a->arena, a->whole.dims[d]));
-    }
-    return a->rank ? text.text : "";
-}
-
 static void warn_former(const Assignment *a, Loc loc) {
     CallFrame *frame = a->statement->frame;
-    const char *type = element_info[a->type].spelling;
     if (!may_warn(frame))
         return;
+    const char *declaration = inout_text(a->statement, a->variable, a->type);
     if (a->full && accumulates(a)) {
         WARN(frame, reads_caller_buffer, loc, a->variable->name);
-        HINT(frame, "if that is meant, the header says it: -> (inout %s(%s) %s)", type, span_text(a),
-             a->variable->name);
+        HINT(frame, "if that is meant, the header says it: -> (%s)", declaration);
         return;
     }
-    cover_begin(a->builder, a->variable, &a->whole, loc, type, span_text(a));
+    cover_begin(a->builder, a->variable, &a->whole, loc, declaration);
     if (accumulates(a))
         cover_note_read(a->variable);
 }

@@ -254,7 +254,8 @@ static bool check_reductions(Statement *s) {
         if (index->target)
             continue;
         ERROR(s->frame, reduction_under_assign, index->loc, index->name);
-        HINT(s->frame, "+=! sums over %s; put %s on the left to keep it", index->name, index->name);
+        if (!hint_rows(s, index))
+            HINT(s->frame, "+=! sums over %s; put %s on the left to keep it", index->name, index->name);
         return false;
     }
     return true;

@@ -1,0 +1,466 @@
+/* hints.c - what a message suggests in place of a statement: the statement written in another way.
+ *
+ * What is suggested compiles, means what was meant, and takes no more time than that: where no such statement is known
+ * nothing is said.
+ */
+#include "sema/check.h"
+
+#include <string.h>
+
+/* --- parts of the source ------------------------------------------------------------------------------------------ */
+
+static const char *ast_text(Arena *arena, const AstExpr *ast) {
+    Text text = {.arena = arena};
+    ast_print_expr(&text, ast);
+    return text.text;
+}
+
+static bool same_source(Arena *arena, const AstExpr *a, const AstExpr *b) {
+    return strcmp(ast_text(arena, a), ast_text(arena, b)) == 0;
+}
+
+static bool mentions(const AstExpr *ast, const char *name) {
+    bool found = ast->kind == AST_NAME && strcmp(ast->name.text, name) == 0;
+    for (int i = 0; i < ast->args.count && !found; i++)
+        found = mentions(ast->args.items[i], name);
+    return found;
+}
+
+/* Whether the values or the conditions mention the name. */
+static bool statement_mentions(const AstStatement *ast, const char *name) {
+    bool found = false;
+    for (int i = 0; i < ast->values.count && !found; i++)
+        found = mentions(ast->values.items[i], name);
+    for (int i = 0; i < ast->wheres.count && !found; i++)
+        found = ast->wheres.items[i].value && mentions(ast->wheres.items[i].value, name);
+    return found;
+}
+
+/* What stands for a part of the source. */
+typedef struct Replacing {
+    const AstExpr *part;
+    AstExpr *by;
+} Replacing;
+
+/* A copy in which the first rule that fits a part replaces it. */
+static AstExpr *replaced(Arena *arena, AstExpr *ast, const Replacing *rules, int count) {
+    for (int r = 0; r < count; r++)
+        if (same_source(arena, ast, rules[r].part))
+            return rules[r].by;
+    AstExpr *copy = ARENA_NEW(arena, AstExpr);
+    *copy = *ast;
+    copy->args = (AstExprs){0};
+    for (int i = 0; i < ast->args.count; i++)
+        list_push(arena, &copy->args, replaced(arena, ast->args.items[i], rules, count));
+    return copy;
+}
+
+static AstExpr *apply(Arena *arena, const char *name, AstExpr *index) {
+    AstExpr *read = ast_suggest_name(arena, name);
+    read->kind = AST_APPLY;
+    list_push(arena, &read->args, index);
+    return read;
+}
+
+/* A name that means nothing in the def so far. */
+static const char *free_name(const Statement *s, const char *name) {
+    while (frame_symbol(s->frame, name) || find_index(s, name))
+        name = arena_printf(s->builder->arena, "%s_", name);
+    return name;
+}
+
+/* --- ranges whose ends are read ----------------------------------------------------------------------------------- */
+
+static const AstWhere *range_of(const Statement *s, const char *name) {
+    for (int i = 0; i < s->ast->wheres.count; i++)
+        if (s->ast->wheres.items[i].kind == WHERE_RANGE && strcmp(s->ast->wheres.items[i].name.text, name) == 0)
+            return &s->ast->wheres.items[i];
+    return NULL;
+}
+
+/* An index row(i) + p of a read; NULL: there is none. */
+static const AstExpr *place_from(const AstExpr *ast, const char *name) {
+    const AstExpr *found = NULL;
+    for (int i = 0; i < ast->args.count && !found; i++) {
+        const AstExpr *index = ast->args.items[i];
+        bool sum = ast->kind == AST_APPLY && index->kind == AST_OPERATOR && index->op == OP_ADD;
+        found = sum && (mentions(index->args.items[0], name) != mentions(index->args.items[1], name)) &&
+                        (index->args.items[0]->kind == AST_NAME || index->args.items[1]->kind == AST_NAME)
+                    ? index
+                    : place_from(index, name);
+    }
+    return found;
+}
+
+/* An end of the range of the places: where the row begins is added. */
+static AstExpr *place_end(Arena *arena, AstExpr *row, AstExpr *end) {
+    if (end->kind == AST_INTEGER && end->integer == 0)
+        return row;
+    bool from_row = end->kind == AST_OPERATOR && end->op == OP_SUB && end->args.count == 2 &&
+                    same_source(arena, end->args.items[1], row);
+    return from_row ? end->args.items[0] : ast_suggest(arena, OP_ADD, row, end, NULL);
+}
+
+/* v(row(i) + p) where p in 0:row(i + 1) - row(i) is v(p) where p in row(i):row(i + 1), which is a loop over the row. */
+static bool hint_places(Statement *s, const IndexVariable *index) {
+    Arena *arena = s->builder->arena;
+    AstExpr *value = s->ast->values.items[0], *name = ast_suggest_name(arena, index->name);
+    const AstWhere *where = range_of(s, index->name);
+    const AstExpr *place = place_from(value, index->name);
+    if (!where || !place)
+        return false;
+    AstExpr *row =
+        place->args
+            .items[place->args.items[0]->kind == AST_NAME && strcmp(place->args.items[0]->name.text, index->name) == 0];
+    if (mentions(row, index->name))
+        return false;
+    Replacing rules[] = {{place, name}, {name, ast_suggest(arena, OP_SUB, name, row, NULL)}};
+    HINT(s->frame, "let %s be the place itself: %s where %s in %s:%s", index->name,
+         ast_text(arena, replaced(arena, value, rules, 2)), index->name,
+         ast_text(arena, place_end(arena, row, where->begin)), ast_text(arena, place_end(arena, row, where->end)));
+    return true;
+}
+
+void hint_read_ends(Statement *s, const IndexVariable *index) {
+    if (!hint_places(s, index))
+        HINT(s->frame,
+             "ends that are read are conditions, say how far it may go: where %s in 0:..., %s >= ..., %s < ...",
+             index->name, index->name, index->name);
+}
+
+/* --- y(p) = x(i) where p in row(i):row(i + 1) --------------------------------------------------------------------- */
+
+/* The range of an index of the left side whose ends are read at this one; NULL: there is none. */
+static const AstWhere *rows_at(const Statement *s, const char *name) {
+    for (int i = 0; i < s->indices.count; i++) {
+        const IndexVariable *index = s->indices.items[i];
+        const AstWhere *where = index->target && index->read ? range_of(s, index->name) : NULL;
+        if (where && mentions(where->begin, name) && mentions(where->end, name))
+            return where;
+    }
+    return NULL;
+}
+
+/* Whether the range is row(i):row(i + 1), so that the rows have all places between them. */
+static bool is_row(Arena *arena, const AstWhere *where, const char *name) {
+    AstExpr *begin = where->begin, *index = ast_suggest_name(arena, name);
+    Replacing next = {index, ast_suggest(arena, OP_ADD, index, ast_suggest_name(arena, "1"), NULL)};
+    return begin->kind == AST_APPLY && begin->args.count == 1 && begin->args.items[0]->kind == AST_NAME &&
+           same_source(arena, replaced(arena, begin, &next, 1), where->end);
+}
+
+/* The left side, this value, and the conditions but for one. */
+static const char *assignment_text(const Statement *s, AstExpr *value, const AstWhere *without, const Replacing *rule) {
+    Arena *arena = s->builder->arena;
+    const AstTarget *target = &s->ast->targets.items[0];
+    AstExpr left = {.kind = AST_APPLY, .name = target->name, .args = target->indices};
+    Text text = {.arena = arena};
+    const char *before = " where ";
+    text_add(&text, "%s = %s", ast_text(arena, &left), ast_text(arena, replaced(arena, value, rule, rule != NULL)));
+    for (int i = 0; i < s->ast->wheres.count; i++) {
+        const AstWhere *where = &s->ast->wheres.items[i];
+        if (where == without || !where->value)
+            continue;
+        text_add(&text, "%s%s", before, where->kind == WHERE_EXISTS ? "exists " : "");
+        if (where->kind == WHERE_LET)
+            text_add(&text, "%s = ", where->name.text);
+        text_add(&text, "%s", ast_text(arena, replaced(arena, where->value, rule, rule != NULL)));
+        before = ", ";
+    }
+    return text.text;
+}
+
+/* Each place is in one row, which a scan over the places finds: no place is looked for in all rows. */
+static void hint_row_of_place(Statement *s, const AstWhere *where, const char *name, const IndexVariable *places) {
+    Arena *arena = s->builder->arena;
+    const char *of = free_name(s, "row_of"), *p = places->name, *row = ast_text(arena, where->begin);
+    Expr *end = size_normal(arena, expr_binary(arena, OP_ADD, places->high, expr_int(arena, 1)));
+    AstExpr *read = apply(arena, of, ast_suggest_name(arena, p));
+    const char *size = expr_text(arena, end), *at = ast_text(arena, read);
+    Replacing rule = {ast_suggest_name(arena, name), read};
+    HINT(s->frame,
+         "a scan finds the row of each place: %s = 0 where %s in 0:%s  %s(%s) += 1 where %s > 0, %s < %s  "
+         "scan %s { %s = (%s(%s - 1) else 0) + %s }  %s",
+         at, p, size, of, row, name, row, size, p, at, of, p, at,
+         assignment_text(s, s->ast->values.items[0], where, &rule));
+}
+
+bool hint_rows(Statement *s, const IndexVariable *reduced) {
+    const AstWhere *where = rows_at(s, reduced->name);
+    if (!where)
+        return false;
+    if (!statement_mentions(s->ast, reduced->name))
+        HINT(s->frame, "what does not depend on the row needs no rows: %s",
+             assignment_text(s, s->ast->values.items[0], where, NULL));
+    else if (is_row(s->builder->arena, where, reduced->name))
+        hint_row_of_place(s, where, reduced->name, find_index(s, where->name.text));
+    return true;
+}
+
+/* --- what a header would say -------------------------------------------------------------------------------------- */
+
+/* The variable that is read there; NULL: there is none, or it has no value yet. */
+static const Variable *variable_read(const Statement *s, const AstExpr *ast) {
+    const Symbol *symbol =
+        ast->kind == AST_APPLY || ast->kind == AST_NAME ? frame_symbol(s->frame, ast->name.text) : NULL;
+    bool known = symbol && symbol->kind == SYMBOL_TENSOR && symbol->variable->view.tensor;
+    return known ? symbol->variable : NULL;
+}
+
+/* A size as the header says it, or would say it. */
+static const char *dimension_text(const Statement *s, const Variable *variable, int dimension) {
+    const AstDef *def = s->frame->definition->ast;
+    Arena *arena = s->builder->arena;
+    for (int i = 0; variable->input && i < def->arguments.count; i++)
+        if (strcmp(def->arguments.items[i].name.text, variable->name) == 0)
+            return ast_text(arena, def->arguments.items[i].dims.items[dimension]);
+    return expr_text(arena, variable->view.dims[dimension]);
+}
+
+/* The size of a dimension that is read at the index alone; NULL: there is none. end: that it must be, where known. */
+static const char *size_read(const Statement *s, const AstExpr *ast, const char *index, Expr *end) {
+    const Variable *variable = variable_read(s, ast);
+    const char *found = NULL;
+    for (int i = 0; i < ast->args.count && !found; i++) {
+        const AstExpr *at = ast->args.items[i];
+        bool alone = variable && i < variable->view.rank && at->kind == AST_NAME && strcmp(at->name.text, index) == 0;
+        if (alone && (!end || size_equal(s->builder->arena, variable->view.dims[i], end)))
+            found = dimension_text(s, variable, i);
+        else
+            found = size_read(s, at, index, end);
+    }
+    return found;
+}
+
+/* The size that lets an index of the left side run as far as it does; NULL: it is not known. */
+static const char *index_size(const Statement *s, int dimension) {
+    Arena *arena = s->builder->arena;
+    const IndexVariable *index = s->indices.items[dimension];
+    const AstWhere *where = range_of(s, index->name);
+    Expr *end = NULL;
+    if (index->place)
+        return NULL;
+    if (where && !index->read && !index->begin)
+        return ast_text(arena, where->end);
+    if (index->low && index->high && !s->builder->names_only)
+        end = size_normal(arena, expr_binary(arena, OP_ADD, index->high, expr_int(arena, 1)));
+    const char *found = size_read(s, s->ast->values.items[0], index->name, end);
+    for (int i = 0; i < s->ast->wheres.count && !found; i++)
+        if (s->ast->wheres.items[i].value)
+            found = size_read(s, s->ast->wheres.items[i].value, index->name, end);
+    return found ? found : end ? expr_text(arena, end) : NULL;
+}
+
+static const char *sizes_text(const Statement *s, const Variable *variable) {
+    Text text = {.arena = s->builder->arena};
+    const AstResult *result = variable->result;
+    int rank = result->has_dims ? result->dims.count : s->ast->targets.items[0].indices.count;
+    for (int d = 0; d < rank; d++) {
+        const char *size = result->has_dims ? ast_text(s->builder->arena, result->dims.items[d]) : index_size(s, d);
+        if (!size)
+            return "SIZES";
+        text_add(&text, "%s%s", d ? ", " : "", size);
+    }
+    return rank ? text.text : "";
+}
+
+/* The type of a value that is not translated yet; TYPE_COUNT: unknown. own: the tensor that takes this type. */
+static ElementType value_type(const Statement *s, const AstExpr *ast, const char *own) {
+    const Variable *variable = variable_read(s, ast);
+    const Symbol *symbol = ast->kind == AST_NAME ? frame_symbol(s->frame, ast->name.text) : NULL;
+    bool number = ast->kind == AST_INTEGER || ast->kind == AST_SIZE || (ast->kind == AST_NAME && !symbol);
+    if (variable)
+        return variable->view.tensor->type;
+    if (ast->kind == AST_CAST || ast->kind == AST_REAL || number)
+        return ast->kind == AST_CAST ? ast->type : ast->kind == AST_REAL ? TYPE_FLOAT : TYPE_INT32;
+    if (symbol && symbol->kind != SYMBOL_TENSOR)
+        return symbol->kind == SYMBOL_SCALAR ? symbol->value->type : TYPE_INT32;
+    int op = ast->kind == AST_OPERATOR ? (int)ast->op : ast->kind == AST_APPLY ? find_builtin(ast->name.text) : -1;
+    bool keeps = op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_DIV || op == OP_MOD || op == OP_NEG ||
+                 op == OP_MIN || op == OP_MAX || op == OP_ABS || op == OP_SELECT || ast->kind == AST_ELSE;
+    ElementType type = TYPE_COUNT;
+    for (int i = op == OP_SELECT; i < ast->args.count && keeps; i++) {
+        const AstExpr *part = ast->args.items[i];
+        bool itself = (part->kind == AST_APPLY || part->kind == AST_NAME) && strcmp(part->name.text, own) == 0;
+        ElementType other = itself ? type : value_type(s, part, own);
+        if (!itself && other == TYPE_COUNT)
+            return TYPE_COUNT;
+        type = type == TYPE_COUNT ? other : type_promote(type, other);
+    }
+    return type;
+}
+
+const char *inout_text(const Statement *s, const Variable *variable, ElementType type) {
+    const AstResult *result = variable->result;
+    if (result->has_type)
+        type = result->type;
+    else if (type == TYPE_COUNT)
+        type = value_type(s, s->ast->values.items[0], variable->name);
+    const char *spelling = type == TYPE_COUNT ? "TYPE" : element_info[type].spelling;
+    return arena_printf(s->builder->arena, "inout %s(%s) %s", spelling, sizes_text(s, variable), variable->name);
+}
+
+/* --- y(i) = y(i) + x ---------------------------------------------------------------------------------------------- */
+
+/* Whether the read is of the element that the statement defines. */
+static bool is_own_element(const Statement *s, const AstExpr *read, const AstTarget *target) {
+    bool same = read->args.count == target->indices.count;
+    for (int i = 0; i < read->args.count && same; i++)
+        same = same_source(s->builder->arena, read->args.items[i], target->indices.items[i]);
+    return same;
+}
+
+/* The operator of y(i) = y(i) + x; "" if the statement has another form. */
+static const char *combine_written_out(const AstStatement *statement, const AstExpr *read) {
+    const AstExpr *value = statement->values.items[0];
+    bool own = value->args.count == 2 && (value->args.items[0] == read || value->args.items[1] == read);
+    int op = value->kind == AST_OPERATOR ? (int)value->op
+             : value->kind == AST_APPLY  ? find_builtin(value->name.text)
+                                         : -1;
+    bool combines = op == OP_ADD || op == OP_MUL || op == OP_MIN || op == OP_MAX;
+    return own && combines && statement->combine == COMBINE_NONE ? op_info[op].spelling : "";
+}
+
+/* Whether the value has an index that is not on the left side. */
+static bool reduces(const Statement *s, const AstExpr *ast) {
+    bool found = ast->kind == AST_NAME && !frame_symbol(s->frame, ast->name.text);
+    for (int i = 0; i < s->ast->targets.items[0].indices.count && found; i++)
+        found = strcmp(s->indices.items[i]->name, ast->name.text) != 0;
+    for (int i = 0; i < ast->args.count && !found; i++)
+        found = reduces(s, ast->args.items[i]);
+    return found;
+}
+
+/* --- y(i) = y(i - 1) + x ------------------------------------------------------------------------------------------ */
+
+/* How many steps ahead of the index it is: i + 1, i - 1; 0: it is not known. */
+static int64_t steps_ahead(const AstExpr *ast, const char *index) {
+    bool shifts = ast->kind == AST_OPERATOR && ast->args.count == 2 && (ast->op == OP_ADD || ast->op == OP_SUB);
+    const AstExpr *name = shifts ? ast->args.items[0] : NULL, *steps = shifts ? ast->args.items[1] : NULL;
+    if (!shifts || name->kind != AST_NAME || strcmp(name->name.text, index) != 0 || steps->kind != AST_INTEGER)
+        return 0;
+    return ast->op == OP_ADD ? steps->integer : -steps->integer;
+}
+
+/* The dimension along which the statement goes from its own elements to others: one with earlier elements, if there
+ * is one; *ahead is 0 if it has neither. */
+static int step_dimension(const AstExpr *read, const AstTarget *target, int64_t *ahead) {
+    int found = -1;
+    *ahead = 0;
+    for (int d = 0; d < target->indices.count && d < read->args.count; d++) {
+        const AstExpr *index = target->indices.items[d];
+        int64_t steps = index->kind == AST_NAME ? steps_ahead(read->args.items[d], index->name.text) : 0;
+        if (steps && (found < 0 || (steps < 0 && *ahead > 0))) {
+            found = d;
+            *ahead = steps;
+        }
+    }
+    return found;
+}
+
+/* T.d of a tensor that is read at the index alone; NULL: there is none. */
+static AstExpr *extent_read(const Statement *s, const AstExpr *ast, const char *index) {
+    const Variable *variable = variable_read(s, ast);
+    AstExpr *found = NULL;
+    for (int i = 0; i < ast->args.count && !found; i++) {
+        found = extent_read(s, ast->args.items[i], index);
+        if (!variable || ast->args.items[i]->kind != AST_NAME || strcmp(ast->args.items[i]->name.text, index) != 0)
+            continue;
+        found = ast_suggest_name(s->builder->arena, ast->name.text);
+        found->kind = AST_SIZE;
+        found->integer = i;
+    }
+    return found;
+}
+
+static bool applies(const AstExpr *ast, const char *name) {
+    bool found = ast->kind == AST_APPLY && strcmp(ast->name.text, name) == 0;
+    for (int i = 0; i < ast->args.count && !found; i++)
+        found = applies(ast->args.items[i], name);
+    return found;
+}
+
+/* Whether the read has an else. */
+static bool has_otherwise(const AstExpr *ast, const AstExpr *read) {
+    bool found = ast->kind == AST_ELSE && ast->args.items[0] == read;
+    for (int i = 0; i < ast->args.count && !found; i++)
+        found = has_otherwise(ast->args.items[i], read);
+    return found;
+}
+
+static AstExpr *read_with(Arena *arena, const char *name, const AstExprs *indices, int dimension, AstExpr *index) {
+    AstExpr *read = ast_suggest_name(arena, name);
+    read->kind = AST_APPLY;
+    for (int d = 0; d < indices->count; d++)
+        list_push(arena, &read->args, d == dimension ? index : indices->items[d]);
+    return read;
+}
+
+static AstExpr *difference(Arena *arena, AstExpr *from, AstExpr *subtracted) {
+    return ast_suggest(arena, OP_SUB, from, subtracted, NULL);
+}
+
+/* Suggests a scan that counts from the end. False: the statement has another form. */
+static bool hint_reversed(const Statement *s, const AstExpr *read, const AstTarget *target, int d, int64_t ahead) {
+    Arena *arena = s->builder->arena;
+    AstExpr *value = s->ast->values.items[0], *index = target->indices.items[d];
+    AstExpr *extent = extent_read(s, value, index->name.text);
+    const char *step = free_name(s, "k"), *name = free_name(s, "reversed");
+    if (!extent || s->ast->wheres.count || s->ast->combine != COMBINE_NONE)
+        return false;
+    AstExpr *last = difference(arena, extent, ast_suggest_name(arena, "1")), *k = ast_suggest_name(arena, step);
+    AstExpr *steps = ast_suggest_name(arena, arena_printf(arena, "%lld", (long long)ahead));
+    AstExpr *before = read_with(arena, name, &read->args, d, difference(arena, k, steps));
+    if (!has_otherwise(value, read)) {
+        AstExpr *otherwise = ast_suggest_name(arena, "0"), *both = ast_suggest_name(arena, NULL);
+        otherwise->kind = AST_INTEGER;
+        otherwise->name.text = "0";
+        both->kind = AST_ELSE;
+        list_push(arena, &both->args, before);
+        list_push(arena, &both->args, otherwise);
+        before = both;
+    }
+    Replacing rules[] = {{read, before}, {index, difference(arena, last, k)}};
+    AstExpr *again = replaced(arena, value, rules, 2);
+    if (applies(again, target->name.text))
+        return false;
+    AstExpr left = {.kind = AST_APPLY, .name = target->name, .args = target->indices};
+    HINT(s->frame, "a scan goes forward, so it counts from the end: scan %s { %s = %s }  %s = %s", step,
+         ast_text(arena, read_with(arena, name, &target->indices, d, k)), ast_text(arena, again),
+         ast_text(arena, &left),
+         ast_text(arena, read_with(arena, name, &target->indices, d, difference(arena, last, index))));
+    return true;
+}
+
+static void hint_recurrence(const Statement *s, const AstExpr *read, const AstTarget *target) {
+    int64_t ahead;
+    int d = step_dimension(read, target, &ahead);
+    AstExpr left = {.kind = AST_APPLY, .name = target->name, .args = target->indices};
+    const char *text = ast_text(s->builder->arena, &left);
+    if (ahead > 0 && hint_reversed(s, read, target, d, ahead))
+        return;
+    if (ahead > 0)
+        HINT(s->frame, "a scan goes forward: it reads its own earlier elements only");
+    else if (d >= 0)
+        HINT(s->frame, "what depends on its own earlier elements is a recurrence: scan %s { %s = ... }",
+             target->indices.items[d]->name.text, text);
+    else if (target->indices.count)
+        HINT(s->frame, "only a recurrence reads its own elements, those of earlier steps: scan STEP { %s = ... }",
+             text);
+}
+
+void hint_own_read(const Statement *s, const AstExpr *read, const AstTarget *target, const Variable *variable) {
+    const char *combine = combine_written_out(s->ast, read), *own = ast_text(s->builder->arena, read);
+    if (!is_own_element(s, read, target)) {
+        hint_recurrence(s, read, target);
+        return;
+    }
+    if (*combine && (!variable->result || reduces(s, s->ast->values.items[0])))
+        HINT(s->frame, "%s %s=! ... begins with the identity", own, combine);
+    if (*combine && variable->result)
+        HINT(s->frame, "%s %s= ... changes what the caller has in it; the header says that: -> (%s)", own, combine,
+             inout_text(s, variable, TYPE_COUNT));
+    else if (variable->result)
+        HINT(s->frame, "the header says that it begins with what the caller has in it: -> (%s)",
+             inout_text(s, variable, TYPE_COUNT));
+}
