@@ -54,13 +54,16 @@ static Expr *over_whole(Arena *arena, const Cover *cover, const View *part, cons
     return expr_simplify(arena, expr_substitute(arena, condition, list, cover->rank));
 }
 
+/* While parameters have no values, ranges are made up, and a condition without data may turn out to hold everywhere. */
 void cover_add(Builder *builder, Cover *cover, const View *part, const Var *const *axes, Expr *condition) {
     Arena *arena = builder->arena;
     Box box = new_box(arena, cover->rank);
     for (int d = 0; d < cover->rank; d++) {
-        box.begin[d] = part->lower[d];
-        box.end[d] = sum(arena, part->lower[d], part->dims[d]);
+        box.begin[d] = builder->names_only ? cover->whole.begin[d] : part->lower[d];
+        box.end[d] = builder->names_only ? cover->whole.end[d] : sum(arena, part->lower[d], part->dims[d]);
     }
+    if (condition && builder->names_only && !is_data_dependent(condition))
+        condition = NULL;
     box.condition = condition ? over_whole(arena, cover, part, axes, condition) : NULL;
     list_push(arena, &cover->boxes, box);
 }
@@ -166,11 +169,22 @@ static bool is_covered(const Builder *builder, const Cover *cover, const Box *pa
     return is_covered(builder, cover, &before, edge + 1, steps) && is_covered(builder, cover, &after, edge + 1, steps);
 }
 
+/* Whether an export gives the def its sizes: then the program of the export decides. */
+static bool is_exported(const Checker *checker, const Definition *definition) {
+    const SourceFile *main_file = checker->files.items[0];
+    bool found = false;
+    for (int i = 0; i < main_file->ast->exports.count && !found; i++)
+        found = find_definition(checker->arena, main_file, main_file->ast->exports.items[i].def.text) == definition;
+    return found;
+}
+
 void cover_warn(CallFrame *frame, const Variable *variable) {
     enum { STEP_LIMIT = 1000 };
     int steps = STEP_LIMIT;
     const Cover *cover = variable->cover;
-    if (!cover || frame->failed || (!cover->read && is_covered(frame->builder, cover, &cover->whole, 0, &steps)))
+    if (!cover || (frame->builder->by_itself && is_exported(frame->builder->checker, frame->definition)))
+        return;
+    if (frame->failed || (!cover->read && is_covered(frame->builder, cover, &cover->whole, 0, &steps)))
         return;
     WARN(frame, keeps_caller_buffer, cover->loc, variable->name);
     HINT(frame, "if that is meant, the header says it: -> (%s)", cover->declaration);
