@@ -424,6 +424,11 @@ void hint_read_ends(Statement *statement, const IndexVariable *index);
 /* Hints for '=' with an index on the left whose range is read at an index that is not: y(p) = i where p in
  * row(i):row(i + 1). False: it is no such statement. */
 bool hint_rows(Statement *statement, const IndexVariable *reduced);
+/* Says how to give an extent that a computed index does not give. A result is declared. A temporary is first defined by
+ * a simple statement. */
+void hint_extent(const Statement *statement);
+/* For a temporary with t(i, j) = x where j <= i: suggests a value for the rest. type: of t. */
+void hint_choice(const Statement *statement, ElementType type);
 /* The result as a header declares it that says inout. type: of the result, or TYPE_COUNT where it is not known. */
 const char *inout_text(const Statement *statement, const Variable *variable, ElementType type);
 /* Hints for a tensor that its own first definition reads. */

@@ -5,6 +5,7 @@
  */
 #include "sema/check.h"
 
+#include <math.h>
 #include <string.h>
 
 /* --- parts of the source ------------------------------------------------------------------------------------------ */
@@ -195,6 +196,122 @@ bool hint_rows(Statement *s, const IndexVariable *reduced) {
     else if (is_row(s->builder->arena, where, reduced->name))
         hint_row_of_place(s, where, reduced->name, find_index(s, where->name.text));
     return true;
+}
+
+/* --- temporaries that need a value first -------------------------------------------------------------------------- */
+
+/* A constant of this type, as the source says it. */
+static const char *constant_text(Arena *arena, const Expr *e, ElementType type) {
+    const char *number = NULL, *name = element_info[type].spelling;
+    if (e->kind == EXPR_REAL && isinf(e->real))
+        number = e->real > 0 ? "1.0 / 0.0" : "-1.0 / 0.0";
+    else if (e->kind == EXPR_REAL)
+        number = arena_printf(arena, e->real == floor(e->real) ? "%.1f" : "%.17g", e->real);
+    else if (e->integer == INT64_MIN)
+        number = "-9223372036854775807 - 1"; /* its digits alone do not fit */
+    else
+        number = arena_printf(arena, "%lld", (long long)e->integer);
+    bool literal = type == TYPE_FLOAT || (type == TYPE_INT32 && e->integer != INT32_MIN);
+    return literal ? number : arena_printf(arena, "%s(%s)", name, number);
+}
+
+/* What the target number i begins with before values are combined; NULL: nothing is combined. */
+static const char *identity_text(const Statement *s, int i) {
+    Arena *arena = s->builder->arena;
+    if (s->ast->combine != COMBINE_NONE)
+        return constant_text(arena, combine_identity(arena, s->ast->combine, s->type), s->type);
+    if (!s->ast->combiner.text)
+        return NULL;
+    const Combiner *combiner = statement_combiner(s->frame, s->ast)->combiner;
+    return constant_text(arena, combiner->identity[i], combiner->left[i]->type);
+}
+
+/* first(v) = identity where v in 0:..., for each target. */
+static const char *first_definitions(const Statement *s) {
+    const AstTargets *targets = &s->ast->targets;
+    Text text = {.arena = s->builder->arena}, places = text, ranges = text;
+    for (int d = 0; d < targets->items[0].indices.count; d++) {
+        text_add(&places, "%s%c", d ? ", " : "", "vwabcdef"[d % 8]);
+        text_add(&ranges, "%s%c in 0:...", d ? ", " : "", "vwabcdef"[d % 8]);
+    }
+    for (int i = 0; i < targets->count; i++)
+        text_add(&text, "%s%s(%s) = %s where %s", i ? ", then " : "", targets->items[i].name.text, places.text,
+                 identity_text(s, i), ranges.text);
+    return text.text;
+}
+
+void hint_extent(const Statement *s) {
+    const AstTargets *targets = &s->ast->targets;
+    const Symbol *symbol = frame_symbol(s->frame, targets->items[0].name.text);
+    Text left = {.arena = s->builder->arena};
+    for (int i = 0; i < targets->count; i++) {
+        AstExpr target = {.kind = AST_APPLY, .name = targets->items[i].name, .args = targets->items[i].indices};
+        text_add(&left, "%s%s", i ? ", " : "", ast_text(s->builder->arena, &target));
+    }
+    if (symbol && symbol->variable && symbol->variable->result)
+        HINT(s->frame, "say it in the header, -> (TYPE(SIZES) %s)", symbol->name);
+    else if (identity_text(s, 0))
+        HINT(s->frame, "define it first: %s, then %s %s= ...", first_definitions(s), left.text,
+             s->ast->combiner.text ? s->ast->combiner.text : op_info[combine_op(s->ast->combine)].spelling);
+}
+
+/* One more condition of a conjunction; NULL: there is none so far. */
+static AstExpr *and_also(Arena *arena, AstExpr *condition, AstExpr *also) {
+    return condition ? ast_suggest(arena, OP_AND, condition, also, NULL) : also;
+}
+
+/* What a range of where says as a condition, in addition to the range that the index has. */
+static AstExpr *range_condition(const Statement *s, const AstWhere *where, AstExpr *condition) {
+    Arena *arena = s->builder->arena;
+    const IndexVariable *index = find_index(s, where->name.text);
+    AstExpr *name = ast_suggest_name(arena, index->name);
+    bool from_zero = where->begin->kind == AST_INTEGER && where->begin->integer == 0;
+    if (index->read ? !from_zero : index->begin && uses_indices(s, index->begin))
+        condition = and_also(arena, condition, ast_suggest(arena, OP_GE, name, where->begin, NULL));
+    if (index->read || (index->end && uses_indices(s, index->end)))
+        condition = and_also(arena, condition, ast_suggest(arena, OP_LT, name, where->end, NULL));
+    return condition;
+}
+
+/* The clauses of where that are no conditions. A range that depends on other indices becomes that of all of them. */
+static const char *other_clauses(const Statement *s) {
+    Text text = {.arena = s->builder->arena};
+    for (int i = 0; i < s->ast->wheres.count; i++) {
+        const AstWhere *where = &s->ast->wheres.items[i];
+        const IndexVariable *index = where->kind == WHERE_RANGE ? find_index(s, where->name.text) : NULL;
+        const char *before = text.length ? ", " : " where ";
+        if (index && !index->read && index->begin)
+            text_add(&text, "%s%s in %s:%s", before, index->name, expr_text(text.arena, index->low),
+                     expr_text(text.arena,
+                               size_normal(text.arena, expr_binary(text.arena, OP_ADD, index->low, index->extent))));
+        else if (index && !index->read)
+            text_add(&text, "%s%s in %s:%s", before, index->name, ast_text(text.arena, where->begin),
+                     ast_text(text.arena, where->end));
+        else if (where->kind == WHERE_LET || where->kind == WHERE_EXISTS)
+            text_add(&text, "%s%s%s%s", before, where->kind == WHERE_LET ? where->name.text : "exists",
+                     where->kind == WHERE_LET ? " = " : " ", ast_text(text.arena, where->value));
+    }
+    return text.length ? text.text : "";
+}
+
+void hint_choice(const Statement *s, ElementType type) {
+    Arena *arena = s->builder->arena;
+    const AstTarget *target = &s->ast->targets.items[0];
+    AstExpr left = {.kind = AST_APPLY, .name = target->name, .args = target->indices}, *condition = NULL;
+    for (int i = 0; i < s->ast->wheres.count; i++) {
+        const AstWhere *where = &s->ast->wheres.items[i];
+        if (where->kind == WHERE_PREDICATE)
+            condition = and_also(arena, condition, where->value);
+        else if (where->kind == WHERE_RANGE)
+            condition = range_condition(s, where, condition);
+    }
+    if (!condition)
+        return;
+    bool literal = type == TYPE_FLOAT || type == TYPE_INT32;
+    AstExpr *zero = ast_suggest_name(arena, literal ? "0" : constant_text(arena, expr_int(arena, 0), type));
+    AstExpr *choice = ast_suggest(arena, OP_SELECT, condition, s->ast->values.items[0], zero);
+    HINT(s->frame, "say what it is elsewhere: %s = %s%s", ast_text(arena, &left), ast_text(arena, choice),
+         other_clauses(s));
 }
 
 /* --- what a header would say -------------------------------------------------------------------------------------- */

@@ -582,41 +582,6 @@ static bool report_undefined(Statement *s) {
     return good;
 }
 
-/* What the elements begin with where values of this type are combined, as the source says it. */
-static const char *identity_text(Arena *arena, Combine combine, ElementType type) {
-    const Expr *e = combine_identity(arena, combine, type);
-    const char *number = NULL, *name = element_info[type].spelling;
-    if (e->kind == EXPR_REAL)
-        number = e->real == 0 ? "0.0" : e->real == 1 ? "1.0" : e->real > 0 ? "1.0 / 0.0" : "-1.0 / 0.0";
-    else if (e->integer == INT64_MIN)
-        number = "-9223372036854775807 - 1"; /* its digits alone do not fit */
-    else
-        number = arena_printf(arena, "%lld", (long long)e->integer);
-    bool literal = type == TYPE_FLOAT || (type == TYPE_INT32 && e->integer != INT32_MIN);
-    return literal ? number : arena_printf(arena, "%s(%s)", name, number);
-}
-
-/* Says how to give an extent that a computed index does not give. A result is declared. A temporary is first defined by
- * a simple statement. */
-static void hint_extent(Statement *s, const char *name) {
-    const Symbol *symbol = frame_symbol(s->frame, name);
-    const AstTarget *target = &s->ast->targets.items[0];
-    Text places = {.arena = s->builder->arena}, ranges = places, indices = places;
-    for (int d = 0; d < target->indices.count; d++) {
-        const char *index = arena_printf(s->builder->arena, "%c", "vwabcdef"[d % 8]);
-        text_add(&places, "%s%s", d ? ", " : "", index);
-        text_add(&ranges, "%s%s in 0:...", d ? ", " : "", index);
-        text_add(&indices, d ? ", " : "");
-        ast_print_expr(&indices, target->indices.items[d]);
-    }
-    if (symbol && symbol->variable && symbol->variable->result)
-        HINT(s->frame, "say it in the header, -> (TYPE(SIZES) %s)", name);
-    else if (s->ast->combine != COMBINE_NONE)
-        HINT(s->frame, "define it first: %s(%s) = %s where %s, then %s(%s) %s= ...", name, places.text,
-             identity_text(s->builder->arena, s->ast->combine, s->type), ranges.text, name, indices.text,
-             op_info[combine_op(s->ast->combine)].spelling);
-}
-
 static bool report_computed(Statement *s) {
     for (int i = 0; i < s->indices.count; i++) {
         const IndexVariable *index = s->indices.items[i];
@@ -624,7 +589,7 @@ static bool report_computed(Statement *s) {
             continue;
         const char *name = s->ast->targets.items[0].name.text;
         ERROR(s->frame, computed_extent, index->loc, i, name);
-        hint_extent(s, name);
+        hint_extent(s);
         return false;
     }
     return true;

@@ -186,23 +186,6 @@ static void warn_former(const Assignment *a, Loc loc) {
         cover_note_read(a->variable);
 }
 
-/* For a temporary with t(i, j) = x where j <= i: suggests a value for the rest. */
-static void hint_choice(const Assignment *a) {
-    Text choice = {.arena = a->arena};
-    AstExpr *condition = NULL;
-    const AstStatement *ast = a->statement->ast;
-    for (int i = 0; i < ast->wheres.count; i++) {
-        AstExpr *value = ast->wheres.items[i].value;
-        if (ast->wheres.items[i].kind == WHERE_PREDICATE)
-            condition = condition ? ast_suggest(a->arena, OP_AND, condition, value, NULL) : value;
-    }
-    if (!condition)
-        return;
-    AstExpr *zero = ast_suggest_name(a->arena, "0");
-    ast_print_expr(&choice, ast_suggest(a->arena, OP_SELECT, condition, ast->values.items[0], zero));
-    HINT(a->statement->frame, "say what it is elsewhere: %s(...) = %s", a->variable->name, choice.text);
-}
-
 /* The version before this one; NULL after an error. */
 static const Tensor *former_version(Assignment *a) {
     CallFrame *frame = a->statement->frame;
@@ -221,7 +204,7 @@ static const Tensor *former_version(Assignment *a) {
             HINT(frame, "the forms with ! begin with the identity: %s=!",
                  op_info[combine_op(a->statement->ast->combine)].spelling);
         else if (a->statement->predicates.count)
-            hint_choice(a);
+            hint_choice(a->statement, a->type);
         note_calls(frame);
         a->statement->failed = true;
         return NULL;
