@@ -72,7 +72,7 @@ typedef struct View {
     int rank;
     Expr **dims;
     Expr **lower;         /* NULL: all 0 */
-    const int64_t *fixed; /* extents that headers give as numbers (extents.c), 0: not so; NULL: none is */
+    const int64_t *fixed; /* extents that headers or exports give as numbers (extents.c), 0: not so; NULL: none is */
 } View;
 
 typedef struct Part {
@@ -278,6 +278,7 @@ typedef struct Statement {
     LIST(Expr *) guards;     /* the conditions that the current place stands under */
     LIST(Expr *) predicates; /* of where: bool, over raw index variables; each counts only where those before it hold */
     int let_limit;           /* the first clauses of where, which the current place may use as lets */
+    bool in_combiner;        /* it is no assignment but what a combiner makes of a component */
     bool in_predicate;       /* an index is compared with an integer in int64, not in int32 */
     int index_depth;         /* > 0 inside the indices of a read: integers become int64 */
     int depth, nodes;
@@ -362,7 +363,7 @@ void warn_lost_in_conditions(Statement *statement); /* of where */
 void warn_narrow_reduction(Statement *statement, const Variable *variable, const Expr *value, bool declared);
 /* Notes what is known of the elements of a tensor that this value defines whole. */
 void note_range(Statement *statement, const Tensor *tensor, const Expr *value);
-/* Notes whether the value of a temporary is a quotient that is rounded. */
+/* Notes whether the value of a temporary, or of a result of a call, is a quotient that is rounded. */
 void note_rounded(Statement *statement, const Tensor *tensor, const Expr *value);
 
 /* --- covers (cover.c): warnings --- */
@@ -387,6 +388,9 @@ void warn_extents(Statement *statement);
 void warn_empty_results(CallFrame *frame);
 /* The extents that are numbers in a header, besides those that are known (or NULL). */
 const int64_t *fixed_in_header(Arena *arena, const AstExprs *dims, const int64_t *known);
+/* The extents of an argument that are numbers, in the header or by the values of its sizes. One that the header
+ * computes from a size, such as 2 * N, is another one than that on purpose. */
+const int64_t *fixed_by_values(Arena *arena, const AstExprs *dims, const Tensor *tensor);
 /* The extents that the first definition of a tensor takes from reads; NULL: none. */
 const int64_t *fixed_by_reads(const Statement *statement);
 

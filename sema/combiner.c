@@ -105,7 +105,7 @@ static void read_properties(Check *c) {
 
 /* The value of a component; NULL after an error. */
 static Expr *component_value(Check *c, const AstExpr *ast, int component) {
-    Statement s = {.frame = &c->frame, .builder = &c->builder};
+    Statement s = {.frame = &c->frame, .builder = &c->builder, .in_combiner = true};
     const Var *left = c->made->left[component];
     Typed typed = translate(&s, ast);
     if (!typed.expr)

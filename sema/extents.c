@@ -1,8 +1,8 @@
 /* extents.c - warnings of elements that are not read, as another tensor of the statement ends before them.
  *
- * Only extents that a header gives as numbers count, and those that temporaries and results, also of calls, take from
- * such tensors. A range that the source says is meant. So is a tensor whose last element is read in another way. Also
- * warnings of results of the library without elements.
+ * Only extents that a header or an export gives as numbers count, and those that temporaries and results, also of
+ * calls, take from such tensors. A range that the source says is meant. So is a tensor whose last element is read in
+ * another way. Also warnings of results of the library without elements.
  */
 #include "sema/check.h"
 
@@ -129,6 +129,15 @@ const int64_t *fixed_in_header(Arena *arena, const AstExprs *dims, const int64_t
         any |= number;
     }
     return any ? fixed : NULL;
+}
+
+const int64_t *fixed_by_values(Arena *arena, const AstExprs *dims, const Tensor *tensor) {
+    int64_t *fixed = ARENA_ARRAY(arena, int64_t, dims->count), extent;
+    for (int d = 0; d < dims->count; d++) {
+        bool plain = dims->items[d]->kind == AST_INTEGER || dims->items[d]->kind == AST_NAME;
+        fixed[d] = plain && expr_is_int(tensor->dims[d], &extent) ? extent : 0;
+    }
+    return fixed;
 }
 
 const int64_t *fixed_by_reads(const Statement *s) {

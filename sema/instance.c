@@ -243,7 +243,7 @@ static void add_input_tensor(CallFrame *frame, const AstParameter *parameter, Bo
     else
         list_push(builder->arena, &builder->inputs, (Argument){.tensor = tensor});
     variable->view = (View){.tensor = tensor, .rank = tensor->rank, .dims = tensor->dims};
-    variable->view.fixed = fixed_in_header(builder->arena, &parameter->dims, NULL);
+    variable->view.fixed = fixed_by_values(builder->arena, &parameter->dims, tensor);
     check_tensor_size(frame, tensor, tensor->name);
 }
 

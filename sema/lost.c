@@ -129,6 +129,8 @@ static void warn_wrap(Statement *s, const Expr *e, ElementType wider) {
         WARN(s->frame, narrow_wrap, e->loc, what, narrow);
     if (e->op == OP_MUL && wider != e->type)
         HINT(s->frame, "convert the operands first: %s(a) * %s(b)", wide, wide);
+    else if (s->in_combiner && wider == e->type)
+        HINT(s->frame, "combine wider values, such as int32; %s(...) around it says that wrapping is meant", narrow);
     else if (e->op == OP_NEG)
         HINT(s->frame, "convert the operand first: -int32(a); %s(...) around it says that wrapping is meant", narrow);
     else
@@ -220,7 +222,7 @@ static void look_at_cast(Statement *s, const Expr *e) {
 
 void note_rounded(Statement *s, const Tensor *tensor, const Expr *value) {
     const Expr *quotient = type_is_integer(tensor->type) ? find_rounded(s, value, value) : NULL;
-    if (quotient && quotient->kind == EXPR_OP && may_warn_of_values(s))
+    if (quotient && quotient->kind == EXPR_OP && may_warn(s->frame) && !s->builder->names_only)
         list_push(s->builder->arena, &s->builder->rounded, ((RoundedTensor){tensor, quotient->loc}));
 }
 

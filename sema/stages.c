@@ -272,7 +272,8 @@ static bool define_full(Assignment *a, Tensor *tensor) {
     if (!needs_former(a)) {
         make_stage(a, tensor, axes, initialises(a) ? term(a) : resolve_value(a->statement, a->value));
         note_range(a->statement, tensor, a->value);
-        if (!a->variable->result)
+        const AstResult *result = a->variable->result;
+        if (!result || (a->statement->frame->caller && !result->has_type))
             note_rounded(a->statement, tensor, a->value);
         return true;
     }
