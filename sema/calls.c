@@ -156,6 +156,64 @@ static void bind_sizes(CallFrame *callee, const AstExprs *dims, const View *view
     }
 }
 
+/* The names of a size that have no value yet: how many, and one of them. */
+static int unbound_names(const CallFrame *callee, const AstExpr *dim, const AstName **name) {
+    int count = 0;
+    if (dim->kind == AST_NAME && !frame_symbol(callee, dim->name.text)) {
+        count = *name && strcmp((*name)->text, dim->name.text) == 0 ? 0 : 1;
+        *name = &dim->name;
+    }
+    for (int i = 0; i < dim->args.count; i++)
+        count += unbound_names(callee, dim->args.items[i], name);
+    return count;
+}
+
+/* The size for which the expression of the header, in which it is the variable, is this extent; NULL: it is not
+ * known. Where the division leaves a rest lay_over finds that they differ. */
+static Expr *solved(Arena *arena, Expr *header, const Var *size, Expr *extent) {
+    Affine difference, coefficient, rest;
+    int64_t factor;
+    if (!size_affine(arena, expr_binary(arena, OP_SUB, header, extent), &difference) ||
+        !affine_split(arena, &difference, size, &coefficient, &rest) || !affine_is_constant(&coefficient, &factor) ||
+        factor == 0 || factor == INT64_MIN || !affine_sum(arena, &rest, factor > 0 ? -1 : 1, &rest, 0, &rest))
+        return NULL;
+    Expr *divisor = expr_int(arena, factor > 0 ? factor : -factor);
+    return size_normal(arena, expr_binary(arena, OP_DIV, affine_expr(arena, &rest), divisor));
+}
+
+/* Gives the one size without a value in float(M + 1) the value that the extent of the actual tensor leaves it. */
+static bool solve_size(CallFrame *callee, const AstExpr *dim, Expr *extent, Loc loc) {
+    Arena *arena = callee->builder->arena;
+    const AstName *name = NULL;
+    int count = unbound_names(callee, dim, &name);
+    if (count == 0)
+        return true;
+    Var *size = var_new(arena, VAR_SIZE, TYPE_INT64, name->text, NULL);
+    Symbol *symbol = frame_add(callee, SYMBOL_SIZE, name->text, name->loc);
+    symbol->value = expr_var(arena, size);
+    Expr *header = count == 1 ? size_value(callee, dim) : NULL,
+         *value = header ? solved(arena, header, size, extent) : NULL;
+    int64_t number;
+    if (!value || (expr_is_int(value, &number) && number < 0)) {
+        ERROR(callee->caller, size_unknown, loc, name->text, callee->definition->ast->name.text);
+        NOTE(callee, dim->loc, "in the header");
+        return false;
+    }
+    symbol->value = value;
+    require(callee->builder, expr_binary(arena, OP_GE, value, expr_int(arena, 0)), STATUS_BAD_SIZE, loc);
+    return true;
+}
+
+static bool solve_sizes(CallFrame *callee, const AstExpr *call, const Actual *actuals) {
+    const AstParameters *arguments = &callee->definition->ast->arguments;
+    bool good = true;
+    for (int i = 0; i < arguments->count && good; i++)
+        for (int d = 0; arguments->items[i].is_tensor && d < arguments->items[i].dims.count && good; d++)
+            good = solve_size(callee, arguments->items[i].dims.items[d], actuals[i].view.dims[d],
+                              call->args.items[i]->loc);
+    return good;
+}
+
 /* The actual tensor with the sizes of the header, which its own sizes must equal. */
 static bool lay_over(CallFrame *callee, const AstParameter *formal, const AstExpr *ast, View *view) {
     Arena *arena = callee->builder->arena;
@@ -194,8 +252,8 @@ bool pass_arguments(CallFrame *callee, const AstExpr *call, Actual *actuals) {
     for (int i = 0; callee->begins && i < def->results.count; i++)
         if (def->results.items[i].inout)
             bind_sizes(callee, &def->results.items[i].dims, &callee->begins[i]);
-    bool good = true;
-    for (int i = 0; i < def->arguments.count; i++) {
+    bool good = solve_sizes(callee, call, actuals);
+    for (int i = 0; i < def->arguments.count && good; i++) {
         const AstParameter *formal = &def->arguments.items[i];
         if (formal->is_tensor)
             good &= lay_over(callee, formal, call->args.items[i], &actuals[i].view);

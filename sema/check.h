@@ -435,6 +435,8 @@ void hint_extent(const Statement *statement);
 void hint_choice(const Statement *statement, ElementType type);
 /* The result as a header declares it that says inout. type: of the result, or TYPE_COUNT where it is not known. */
 const char *inout_text(const Statement *statement, const Variable *variable, ElementType type);
+/* The same for an argument that is assigned to. */
+void hint_result(CallFrame *frame, const char *name);
 /* Hints for a tensor that its own first definition reads. */
 void hint_own_read(const Statement *statement, const AstExpr *read, const AstTarget *target, const Variable *variable);
 

@@ -417,6 +417,20 @@ const char *inout_text(const Statement *s, const Variable *variable, ElementType
     return arena_printf(s->builder->arena, "inout %s(%s) %s", spelling, sizes_text(s, variable), variable->name);
 }
 
+void hint_result(CallFrame *frame, const char *name) {
+    const AstDef *def = frame->definition->ast;
+    for (int i = 0; i < def->arguments.count; i++) {
+        const AstParameter *argument = &def->arguments.items[i];
+        if (strcmp(argument->name.text, name) != 0)
+            continue;
+        Text sizes = {.arena = frame->builder->arena};
+        for (int d = 0; d < argument->dims.count; d++)
+            text_add(&sizes, "%s%s", d ? ", " : "", ast_text(frame->builder->arena, argument->dims.items[d]));
+        HINT(frame, "what changes is a result and no argument: -> (inout %s(%s) %s)",
+             element_info[argument->type].spelling, sizes.length ? sizes.text : "", name);
+    }
+}
+
 /* --- y(i) = y(i) + x ---------------------------------------------------------------------------------------------- */
 
 /* Whether the read is of the element that the statement defines. */

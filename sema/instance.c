@@ -220,6 +220,27 @@ static bool check_dimension(CallFrame *frame, const AstExpr *ast, const Expr *ex
     return false;
 }
 
+/* A size is a name that stands alone somewhere in the header. */
+static void hint_size(CallFrame *frame, const AstExpr *dim) {
+    const AstResults *results = &frame->definition->ast->results;
+    const AstResult *result = results->count && !results->items[0].has_dims ? &results->items[0] : NULL;
+    if (dim->kind == AST_NAME && !frame_symbol(frame, dim->name.text))
+        HINT(frame, "a size stands alone in an argument or in a result, as in -> (%s(%s) %s)",
+             result && result->has_type ? element_info[result->type].spelling : "float", dim->name.text,
+             result ? result->name.text : "y");
+    for (int i = 0; i < dim->args.count; i++)
+        hint_size(frame, dim->args.items[i]);
+}
+
+/* After an error in its header nothing more is said of an argument. */
+static void add_poisoned(CallFrame *frame, const AstParameter *parameter) {
+    if (frame_symbol(frame, parameter->name.text))
+        return;
+    Variable *variable = new_variable(frame, parameter->name.text, parameter->name.loc);
+    variable->input = true;
+    variable->poisoned = true;
+}
+
 static void add_input_tensor(CallFrame *frame, const AstParameter *parameter, Bounds *bounds) {
     Builder *builder = frame->builder;
     const Bound *bound = find_bound(bounds, parameter->name.text);
@@ -230,8 +251,12 @@ static void add_input_tensor(CallFrame *frame, const AstParameter *parameter, Bo
     for (int d = 0; d < tensor->rank; d++) {
         const AstExpr *dim = parameter->dims.items[d];
         tensor->dims[d] = size_value(frame, dim);
-        if (!tensor->dims[d] || !check_dimension(frame, dim, tensor->dims[d]))
+        if (!tensor->dims[d])
+            hint_size(frame, dim);
+        if (!tensor->dims[d] || !check_dimension(frame, dim, tensor->dims[d])) {
+            add_poisoned(frame, parameter);
             return;
+        }
         tensor->dim_names[d] = dim->kind == AST_NAME ? dim->name.text : NULL;
     }
     if (!name_is_free(frame, parameter->name.text, parameter->name.loc))

@@ -29,6 +29,8 @@ Variable *target_variable(CallFrame *frame, const AstTarget *target) {
     else
         ERROR(frame, target_is_name, target->name.loc, target->name.text);
     NOTE(frame, symbol->loc, "defined here");
+    if (symbol->kind == SYMBOL_TENSOR)
+        hint_result(frame, target->name.text);
     return NULL;
 }
 
