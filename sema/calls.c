@@ -16,38 +16,6 @@ bool is_call(const CallFrame *frame, const AstExpr *ast) {
 
 /* --- actual arguments --- */
 
-/* The def that has this argument. */
-static const AstDef *def_of_argument(const Checker *checker, const AstParameter *formal) {
-    for (int f = 0; f < checker->files.count; f++)
-        for (int d = 0; d < checker->files.items[f]->definitions.count; d++) {
-            const AstDef *def = checker->files.items[f]->definitions.items[d]->ast;
-            for (int a = 0; a < def->arguments.count; a++)
-                if (&def->arguments.items[a] == formal)
-                    return def;
-        }
-    return NULL;
-}
-
-/* For a wrong rank: suggests a def whose name extends the called one (relu_rows for relu) and that takes this rank. */
-static void hint_other_rank(CallFrame *frame, const AstParameter *formal, int rank) {
-    const Checker *checker = frame->builder->checker;
-    const AstDef *called = def_of_argument(checker, formal);
-    if (!called)
-        return;
-    size_t length = strlen(called->name.text), at = (size_t)(formal - called->arguments.items);
-    for (int f = 0; f < checker->files.count; f++)
-        for (int d = 0; d < checker->files.items[f]->definitions.count; d++) {
-            AstDef *def = checker->files.items[f]->definitions.items[d]->ast;
-            if (strncmp(def->name.text, called->name.text, length) != 0 || def->name.text[length] != '_')
-                continue;
-            ast_complete(def);
-            if (def->arguments.count == called->arguments.count && def->arguments.items[at].dims.count == rank) {
-                HINT(frame, "'%s' takes %d dimension%s", def->name.text, rank, rank == 1 ? "" : "s");
-                return;
-            }
-        }
-}
-
 static bool actual_of_variable(CallFrame *frame, const AstExpr *ast, Variable *variable, Actual *actual) {
     variable->used = true;
     cover_note_read(variable);
@@ -129,23 +97,72 @@ static bool actual_tensor(CallFrame *frame, const AstExpr *ast, const char *name
 
 /* --- the header of the called def --- */
 
-static bool check_argument_type(CallFrame *frame, const AstParameter *formal, const AstExpr *ast, const View *view) {
-    if (view->tensor->type != formal->type) {
-        ERROR(frame, argument_type, ast->loc, element_info[view->tensor->type].spelling,
-              element_info[formal->type].spelling);
-        NOTE(frame, formal->loc, "of this parameter");
-        HINT(frame, "convert it to a tensor of its own first: t(i, ...) = %s(...)",
-             element_info[formal->type].spelling);
-        return false;
-    }
-    if (view->rank != formal->dims.count) {
-        ERROR(frame, argument_rank, ast->loc, view->rank, view->rank == 1 ? "" : "s", formal->dims.count);
-        NOTE(frame, formal->loc, "of this parameter");
-        hint_other_rank(frame, formal, view->rank);
-        return false;
-    }
-    return true;
+static bool same_type(CallFrame *frame, const AstParameter *formal, const AstExpr *ast, const View *view) {
+    if (view->tensor->type == formal->type)
+        return true;
+    ERROR(frame, argument_type, ast->loc, element_info[view->tensor->type].spelling,
+          element_info[formal->type].spelling);
+    NOTE(frame, formal->loc, "of this parameter");
+    HINT(frame, "convert it to a tensor of its own first: t(i, ...) = %s(...)", element_info[formal->type].spelling);
+    return false;
 }
+
+static bool same_rank(CallFrame *frame, const AstParameter *formal, const AstExpr *ast, const View *view) {
+    if (view->rank == formal->dims.count)
+        return true;
+    ERROR(frame, argument_rank, ast->loc, view->rank, view->rank == 1 ? "" : "s", formal->dims.count);
+    NOTE(frame, formal->loc, "of this parameter");
+    return false;
+}
+
+/* --- a def for other ranks ---------------------------------------------------------------------------------------- */
+
+/* How near the names of two defs are that may do the same for other ranks: relu_rows to relu 1, relu to relu_rows 2,
+ * relu_rows to relu_volumes 3; 0: they are not. */
+static int kinship(const char *called, const char *other) {
+    size_t length = strlen(called), stem = strrchr(called, '_') ? (size_t)(strrchr(called, '_') - called) : 0;
+    if (stem && strlen(other) == stem && strncmp(called, other, stem) == 0)
+        return 1;
+    if (strncmp(called, other, length) == 0 && other[length] == '_')
+        return 2;
+    return stem && strcmp(called, other) != 0 && strncmp(called, other, stem + 1) == 0 ? 3 : 0;
+}
+
+/* Whether the def takes arguments of these types and ranks. */
+static bool takes(const AstDef *def, const AstDef *called, const Actual *actuals) {
+    bool fits = def->arguments.count == called->arguments.count;
+    for (int i = 0; i < def->arguments.count && fits; i++) {
+        const AstParameter *formal = &def->arguments.items[i];
+        const View *view = &actuals[i].view;
+        fits = formal->is_tensor == called->arguments.items[i].is_tensor &&
+               (!formal->is_tensor ||
+                (view->tensor && view->rank == formal->dims.count && view->tensor->type == formal->type));
+    }
+    return fits;
+}
+
+/* Suggests a def that is named alike and takes the ranks of the arguments. */
+static void hint_other_rank(CallFrame *frame, const AstDef *called, const Actual *actuals, int rank) {
+    const Checker *checker = frame->builder->checker;
+    const char *best = NULL;
+    int nearest = 0;
+    for (int f = 0; f < checker->files.count; f++)
+        for (int d = 0; d < checker->files.items[f]->definitions.count; d++) {
+            AstDef *def = checker->files.items[f]->definitions.items[d]->ast;
+            int kin = kinship(called->name.text, def->name.text);
+            if (kin == 0 || (best && kin >= nearest))
+                continue;
+            ast_complete(def);
+            if (!takes(def, called, actuals))
+                continue;
+            best = def->name.text;
+            nearest = kin;
+        }
+    if (best)
+        HINT(frame, "'%s' takes %d dimension%s", best, rank, rank == 1 ? "" : "s");
+}
+
+/* --- sizes of the header ------------------------------------------------------------------------------------------ */
 
 /* A size that is a whole dimension in the header takes the extent of the actual tensor. */
 static void bind_sizes(CallFrame *callee, const AstExprs *dims, const View *view) {
@@ -265,6 +282,24 @@ bool pass_arguments(CallFrame *callee, const AstExpr *call, Actual *actuals) {
 
 /* --- the call --- */
 
+/* The types and ranks of all tensors that are known. */
+static bool check_tensors(CallFrame *frame, const AstDef *def, const AstExpr *call, const Actual *actuals) {
+    bool good = true, hinted = false;
+    for (int i = 0; i < def->arguments.count; i++) {
+        const AstParameter *formal = &def->arguments.items[i];
+        const View *view = &actuals[i].view;
+        if (!formal->is_tensor || !view->tensor)
+            continue;
+        bool type = same_type(frame, formal, call->args.items[i], view);
+        bool rank = !type || same_rank(frame, formal, call->args.items[i], view);
+        if (!rank && !hinted)
+            hint_other_rank(frame, def, actuals, view->rank);
+        hinted |= !rank;
+        good &= type && rank;
+    }
+    return good;
+}
+
 static Actual *check_actuals(CallFrame *frame, const AstDef *def, const AstExpr *call, const char *name) {
     Actual *actuals = ARENA_ARRAY(frame->builder->arena, Actual, def->arguments.count);
     if (call->args.count != def->arguments.count) {
@@ -277,11 +312,10 @@ static Actual *check_actuals(CallFrame *frame, const AstDef *def, const AstExpr 
     for (int i = 0; i < def->arguments.count; i++) {
         const AstParameter *formal = &def->arguments.items[i];
         const AstExpr *ast = call->args.items[i];
-        good &= formal->is_tensor ? actual_tensor(frame, ast, name, &actuals[i]) &&
-                                        check_argument_type(frame, formal, ast, &actuals[i].view)
+        good &= formal->is_tensor ? actual_tensor(frame, ast, name, &actuals[i])
                                   : actual_value(frame, ast, formal->type, &actuals[i]);
     }
-    return good ? actuals : NULL;
+    return check_tensors(frame, def, call, actuals) && good ? actuals : NULL;
 }
 
 static bool has_parameter(const AstDef *def, const char *name) {
