@@ -215,15 +215,30 @@ static bool sizes_of_row(const Program *program, const struct TuneSizes *row, in
     return found == program->size_count && !row->automatic && !row->at_most;
 }
 
-static void complain_sizes(Arena *arena, const Program *program) {
+/* The row of tune that the most is known of: the first one that gives sizes by numbers; NULL: none does. */
+static const struct TuneSizes *plain_row(const Unit *unit) {
+    for (int i = 0; i < unit->tune_count; i++)
+        if (!unit->tunes[i].automatic && !unit->tunes[i].at_most)
+            return &unit->tunes[i];
+    return NULL;
+}
+
+/* Names the sizes that have no value: not those that a row of tune gives. */
+static void complain_sizes(Arena *arena, const Unit *unit) {
+    const Program *program = unit->program;
+    const struct TuneSizes *row = plain_row(unit);
     Text names = {.arena = arena}, options = {.arena = arena};
-    for (int i = 0; i < program->size_count; i++) {
-        const char *name = program->sizes[i]->name;
-        text_add(&names, "%s%s", i == 0 ? "" : i + 1 == program->size_count ? " and " : ", ", name);
-        text_add(&options, "%s-D%s=VALUE", i ? " " : "", name);
+    const char **open = ARENA_ARRAY(arena, const char *, program->size_count);
+    int count = 0;
+    for (int i = 0; i < program->size_count; i++)
+        if (!row || !find_binding(row->bindings, row->count, program->sizes[i]->name))
+            open[count++] = program->sizes[i]->name;
+    for (int i = 0; i < count; i++) {
+        text_add(&names, "%s%s", i == 0 ? "" : i + 1 == count ? " and " : ", ", open[i]);
+        text_add(&options, "%s-D%s=VALUE", i ? " " : "", open[i]);
     }
-    complain("%s: -run needs the size%s %s: give %s, or a row of tune in its export", program->symbol,
-             program->size_count == 1 ? "" : "s", names.text, options.text);
+    complain("%s: -run needs the size%s %s: give %s, or %s row of tune in its export", program->symbol,
+             count == 1 ? "" : "s", names.text, options.text, row ? "all sizes in a" : "a");
 }
 
 static void add_row(Text *rows, const struct TuneSizes *row) {
@@ -250,7 +265,7 @@ static bool run_kernel(Compilation *c, const Unit *unit, Kernel *kernel, const T
             add_row(&open, &unit->tunes[i]);
         }
     if (object && !run)
-        complain_sizes(c->arena, program);
+        complain_sizes(c->arena, unit);
     else if (open.length)
         show(stderr, "tensorc: %s: not run with rows of tune that leave sizes open: %s\n", program->symbol, open.text);
     free(object);
@@ -270,7 +285,7 @@ static bool arguments_fit(Compilation *c, const Unit *unit) {
         run++;
     }
     if (!run)
-        complain_sizes(c->arena, program);
+        complain_sizes(c->arena, unit);
     return run;
 }
 

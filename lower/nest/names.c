@@ -206,6 +206,18 @@ static const char *all_stages_text(NestState *state) {
     return state->stages.count > 0 ? text.text : "none";
 }
 
+/* Names that statements returned and that one letter makes of this one: "jo or ji" for jj; NULL: none. */
+static const char *near_aliases(const NestState *state, const char *name) {
+    Text text = {.arena = state->arena};
+    for (int i = 0; i < state->aliases.count; i++) {
+        const Alias *alias = &state->aliases.items[i];
+        bool near = alias->name[0] == name[0] && spelling_distance(alias->name, name, 1) <= 1;
+        if (near && find_alias(state, alias->name, strlen(alias->name)) == alias && node_is_leaf(alias->node))
+            text_add(&text, "%s%s", text.length ? " or " : "", alias->name);
+    }
+    return text.length ? text.text : NULL;
+}
+
 /* STAGE.LOOP where both may hold dots: the longest stage name that has such a loop, else the longest stage name. */
 static Node *loop_of_path(NestState *state, const char *name) {
     StageState *longest = NULL;
@@ -224,7 +236,10 @@ static Node *loop_of_path(NestState *state, const char *name) {
         return no_such_loop(state, longest, rest);
     const StageState *named = find_stage(state, name, strlen(name));
     const Node *meant = named == NULL && state->refusal->wanted ? loop_meant(state, name) : NULL;
-    if (named != NULL)
+    const char *near = named == NULL && meant == NULL && state->refusal->wanted ? near_aliases(state, name) : NULL;
+    if (near != NULL)
+        refuse(state, "there is no loop %s: did you mean %s?", name, near);
+    else if (named != NULL)
         refuse(state, "%s is a stage, a loop is wanted; its loops are %s", named->name, loops_text(state, named));
     else if (meant != NULL)
         refuse(state,

@@ -52,6 +52,8 @@ fault 2 "no feature 'typo' that 'skylake' could have; they are sse4.1, .*avx512b
 fault 2 "no feature 'avx512vni' that 'skylake' could have; did you mean 'avx512vnni'" "a misspelt feature" \
     --target=skylake+avx512vni -c good.tensor $to
 fault 1 'needs the sizes M, K and N: give -DM=VALUE -DK=VALUE -DN=VALUE' "sizes that lack" -run good.tensor
+{ cat good.tensor; echo 'export matmul tune (M=1, K=3), (M=2, K=4)'; } >open_rows.tensor
+fault 1 'needs the size N: give -DN=VALUE, or all sizes in a row of tune' "a size that no row has" -run open_rows.tensor
 { cat good.tensor; echo 'export matmul tune (M=2, K=3, N=4), (M=5, K=3, N=4), (M=5, K=3, N=6)'; } >rows.tensor
 sed 's/ tune .*//' rows.tensor >none.tensor
 runs "-D fixes one size of the rows" "$TENSORC" -run -DM=7 rows.tensor
