@@ -343,8 +343,7 @@ void hint_nearest_value(const Statement *statement, const char *name);
 void report_index(const Statement *statement, const IndexVariable *index);
 void report_duplicate(Checker *checker, const AstName *name, const AstName *first);
 int find_builtin(const char *name); /* an Op, or -1 */
-/* A function that is an expression of others. A def of the library with its name is for whole tensors and does not hide
- * it. */
+/* A function that is an expression of others. A def with its name that is for whole tensors does not hide it. */
 bool is_value_function(const char *name);
 bool is_read(const CallFrame *frame, const AstExpr *apply);
 

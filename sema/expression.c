@@ -573,13 +573,23 @@ static bool is_defined_later(const CallFrame *frame, const char *name) {
     return false;
 }
 
+/* Whether a def with the name of a function hides it here. One for whole tensors takes no elements, nor does one of the
+ * library. */
+static bool hides_function(const CallFrame *frame, const Definition *definition, const AstExpr *ast) {
+    const AstParameters *arguments = &definition->ast->arguments;
+    const AstExpr *value = ast->args.count == 1 ? ast->args.items[0] : NULL;
+    bool whole = value && (value->kind == AST_NAME || is_call(frame, value));
+    bool of_tensors = arguments->count == 1 && arguments->items[0].dims.count > 0;
+    return !definition->file->embedded && (whole || !of_tensors);
+}
+
 static Typed translate_apply(Statement *s, const AstExpr *ast, ReadSite **site) {
     const char *name = ast->name.text;
     Symbol *symbol = frame_symbol(s->frame, name);
     if (is_read(s->frame, ast))
         return read_variable(s, ast, symbol->variable, site);
     const Definition *definition = find_called(s->frame, name);
-    if (is_value_function(name) && (!definition || definition->file->embedded))
+    if (is_value_function(name) && (!definition || !hides_function(s->frame, definition, ast)))
         return translate_sigmoid(s, ast);
     if (definition || is_unknown_def(s->frame, name))
         return call_value(s, ast, site);

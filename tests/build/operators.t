@@ -1,6 +1,7 @@
 #!/bin/sh
 # The list of the library's operators, stdlib/OPERATORS.md: what stdlib/document.sh makes of the sources, with every
-# def, combiner and instr that the parser finds in them, each with a comment. ACCEPT=1 writes it anew.
+# def, combiner and instr that the parser finds in them, each with a comment. ACCEPT=1 writes it anew. Also that
+# copies of the sources compile.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$srcdir/stdlib" || exit 1
 document=$srcdir/stdlib/OPERATORS.md
@@ -22,6 +23,13 @@ for file in *.tensor; do
     awk -v file="## $file" '/^## / { wanted = $0 == file } wanted' "$document" | headers >"$work/listed"
     is "$(cat "$work/listed")" "$(cat "$work/parsed")" "all operators of $file are listed, each once"
 done
+
+# A copy of the sources is what is embedded.
+echo 'import "nn"  export lstm(T=3, B=2, I=5, H=4)' >"$work/copied.tensor"
+runs "what is embedded compiles" "$TENSORC" -O1 -c "$work/copied.tensor" -o "$work/embedded.o"
+runs "a copy of it, too" "$TENSORC" -O1 -c "$work/copied.tensor" -I "$srcdir/stdlib" -o "$work/copied.o"
+cmp "$work/embedded.o" "$work/copied.o"
+report $? "to the same code"
 
 cat >"$work/bare.tensor" <<'END'
 # bare.tensor - a library of two.

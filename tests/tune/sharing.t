@@ -124,7 +124,7 @@ sed -i 's/: save array.*//' said # the hint, which has a test of its own
 same wanted said "mistakes in files of -run are said" || diag_file said
 { cat defs.tensor; echo 'export scale(N=4) as small export matmul tune (M=8, K=4)'; } >sizes.tensor
 tune --trials=6 --db=early.db -run sizes.tensor
-like "$status $(cat err)" '^1 tensorc: error: matmul: -run needs the sizes M, K and N' "and sizes that are missing"
+like "$status $(cat err)" '^1 tensorc: error: matmul: -run needs the size N' "and sizes that are missing"
 [ ! -f early.db ]
 report $? "before anything is searched"
 runs "a run that makes an input" "$TENSORC" -O2 --threads=1 --db=none.db -run small.tensor --output=y=x.npy
