@@ -17,11 +17,15 @@ static const char *ast_text(Arena *arena, const AstExpr *ast) {
 }
 
 static bool same_source(Arena *arena, const AstExpr *a, const AstExpr *b) {
-    return strcmp(ast_text(arena, a), ast_text(arena, b)) == 0;
+    return a->kind == b->kind && strcmp(ast_text(arena, a), ast_text(arena, b)) == 0;
+}
+
+static bool is_name(const AstExpr *ast, const char *name) {
+    return ast->kind == AST_NAME && strcmp(ast->name.text, name) == 0;
 }
 
 static bool mentions(const AstExpr *ast, const char *name) {
-    bool found = ast->kind == AST_NAME && strcmp(ast->name.text, name) == 0;
+    bool found = is_name(ast, name);
     for (int i = 0; i < ast->args.count && !found; i++)
         found = mentions(ast->args.items[i], name);
     return found;
@@ -79,16 +83,21 @@ static const AstWhere *range_of(const Statement *s, const char *name) {
     return NULL;
 }
 
+/* What is added to the name in row(i) + p; NULL: it has another form. */
+static AstExpr *added_to(const AstExpr *ast, const char *name) {
+    if (ast->kind != AST_OPERATOR || ast->op != OP_ADD)
+        return NULL;
+    AstExpr *a = ast->args.items[0], *b = ast->args.items[1];
+    AstExpr *row = is_name(a, name) ? b : is_name(b, name) ? a : NULL;
+    return row && !mentions(row, name) ? row : NULL;
+}
+
 /* An index row(i) + p of a read; NULL: there is none. */
 static const AstExpr *place_from(const AstExpr *ast, const char *name) {
     const AstExpr *found = NULL;
     for (int i = 0; i < ast->args.count && !found; i++) {
         const AstExpr *index = ast->args.items[i];
-        bool sum = ast->kind == AST_APPLY && index->kind == AST_OPERATOR && index->op == OP_ADD;
-        found = sum && (mentions(index->args.items[0], name) != mentions(index->args.items[1], name)) &&
-                        (index->args.items[0]->kind == AST_NAME || index->args.items[1]->kind == AST_NAME)
-                    ? index
-                    : place_from(index, name);
+        found = ast->kind == AST_APPLY && added_to(index, name) ? index : place_from(index, name);
     }
     return found;
 }
@@ -110,11 +119,7 @@ static bool hint_places(Statement *s, const IndexVariable *index) {
     const AstExpr *place = place_from(value, index->name);
     if (!where || !place)
         return false;
-    AstExpr *row =
-        place->args
-            .items[place->args.items[0]->kind == AST_NAME && strcmp(place->args.items[0]->name.text, index->name) == 0];
-    if (mentions(row, index->name))
-        return false;
+    AstExpr *row = added_to(place, index->name);
     Replacing rules[] = {{place, name}, {name, ast_suggest(arena, OP_SUB, name, row, NULL)}};
     HINT(s->frame, "let %s be the place itself: %s where %s in %s:%s", index->name,
          ast_text(arena, replaced(arena, value, rules, 2)), index->name,
@@ -193,7 +198,7 @@ bool hint_rows(Statement *s, const IndexVariable *reduced) {
     if (!statement_mentions(s->ast, reduced->name))
         HINT(s->frame, "what does not depend on the row needs no rows: %s",
              assignment_text(s, s->ast->values.items[0], where, NULL));
-    else if (is_row(s->builder->arena, where, reduced->name))
+    else if (is_row(s->builder->arena, where, reduced->name) && !s->builder->names_only)
         hint_row_of_place(s, where, reduced->name, find_index(s, where->name.text));
     return true;
 }
@@ -273,6 +278,14 @@ static AstExpr *range_condition(const Statement *s, const AstWhere *where, AstEx
     return condition;
 }
 
+/* Whether a range depends on other indices while the ranges of these are made up. */
+static bool has_unknown_hull(const Statement *s) {
+    bool found = false;
+    for (int i = 0; i < s->indices.count && s->builder->names_only; i++)
+        found |= s->indices.items[i]->begin != NULL;
+    return found;
+}
+
 /* The clauses of where that are no conditions. A range that depends on other indices becomes that of all of them. */
 static const char *other_clauses(const Statement *s) {
     Text text = {.arena = s->builder->arena};
@@ -305,7 +318,7 @@ void hint_choice(const Statement *s, ElementType type) {
         else if (where->kind == WHERE_RANGE)
             condition = range_condition(s, where, condition);
     }
-    if (!condition)
+    if (!condition || has_unknown_hull(s))
         return;
     bool literal = type == TYPE_FLOAT || type == TYPE_INT32;
     AstExpr *zero = ast_suggest_name(arena, literal ? "0" : constant_text(arena, expr_int(arena, 0), type));
@@ -340,7 +353,8 @@ static const char *size_read(const Statement *s, const AstExpr *ast, const char 
     const char *found = NULL;
     for (int i = 0; i < ast->args.count && !found; i++) {
         const AstExpr *at = ast->args.items[i];
-        bool alone = variable && i < variable->view.rank && at->kind == AST_NAME && strcmp(at->name.text, index) == 0;
+        bool known = variable && (variable->input || !s->builder->names_only); /* its sizes are not made up */
+        bool alone = known && i < variable->view.rank && is_name(at, index);
         if (alone && (!end || size_equal(s->builder->arena, variable->view.dims[i], end)))
             found = dimension_text(s, variable, i);
         else
@@ -352,11 +366,11 @@ static const char *size_read(const Statement *s, const AstExpr *ast, const char 
 /* The size that lets an index of the left side run as far as it does; NULL: it is not known. */
 static const char *index_size(const Statement *s, int dimension) {
     Arena *arena = s->builder->arena;
-    const IndexVariable *index = s->indices.items[dimension];
+    const IndexVariable *index = dimension < s->indices.count ? s->indices.items[dimension] : NULL;
+    if (!index || index->place)
+        return NULL;
     const AstWhere *where = range_of(s, index->name);
     Expr *end = NULL;
-    if (index->place)
-        return NULL;
     if (where && !index->read && !index->begin)
         return ast_text(arena, where->end);
     if (index->low && index->high && !s->builder->names_only)
@@ -381,9 +395,20 @@ static const char *sizes_text(const Statement *s, const Variable *variable) {
     return rank ? text.text : "";
 }
 
+/* What a name of where stands for; NULL: it is no such name. */
+static const AstExpr *let_value(const Statement *s, const AstExpr *ast) {
+    const AstExpr *value = NULL;
+    for (int i = 0; i < s->ast->wheres.count && ast->kind == AST_NAME; i++)
+        if (s->ast->wheres.items[i].kind == WHERE_LET && is_name(ast, s->ast->wheres.items[i].name.text))
+            value = s->ast->wheres.items[i].value;
+    return value;
+}
+
 /* The type of a value that is not translated yet; TYPE_COUNT: unknown. own: the tensor that takes this type. */
 static ElementType value_type(const Statement *s, const AstExpr *ast, const char *own) {
     const Variable *variable = variable_read(s, ast);
+    if (let_value(s, ast))
+        return TYPE_COUNT;
     const Symbol *symbol = ast->kind == AST_NAME ? frame_symbol(s->frame, ast->name.text) : NULL;
     bool number = ast->kind == AST_INTEGER || ast->kind == AST_SIZE || (ast->kind == AST_NAME && !symbol);
     if (variable)
@@ -454,9 +479,10 @@ static const char *combine_written_out(const AstStatement *statement, const AstE
 
 /* Whether the value has an index that is not on the left side. */
 static bool reduces(const Statement *s, const AstExpr *ast) {
-    bool found = ast->kind == AST_NAME && !frame_symbol(s->frame, ast->name.text);
-    for (int i = 0; i < s->ast->targets.items[0].indices.count && found; i++)
-        found = strcmp(s->indices.items[i]->name, ast->name.text) != 0;
+    const AstExprs *indices = &s->ast->targets.items[0].indices;
+    bool found = ast->kind == AST_NAME && !frame_symbol(s->frame, ast->name.text) && !let_value(s, ast);
+    for (int i = 0; i < indices->count && found; i++)
+        found = !is_name(indices->items[i], ast->name.text);
     for (int i = 0; i < ast->args.count && !found; i++)
         found = reduces(s, ast->args.items[i]);
     return found;
@@ -468,7 +494,7 @@ static bool reduces(const Statement *s, const AstExpr *ast) {
 static int64_t steps_ahead(const AstExpr *ast, const char *index) {
     bool shifts = ast->kind == AST_OPERATOR && ast->args.count == 2 && (ast->op == OP_ADD || ast->op == OP_SUB);
     const AstExpr *name = shifts ? ast->args.items[0] : NULL, *steps = shifts ? ast->args.items[1] : NULL;
-    if (!shifts || name->kind != AST_NAME || strcmp(name->name.text, index) != 0 || steps->kind != AST_INTEGER)
+    if (!shifts || !is_name(name, index) || steps->kind != AST_INTEGER)
         return 0;
     return ast->op == OP_ADD ? steps->integer : -steps->integer;
 }
@@ -495,7 +521,7 @@ static AstExpr *extent_read(const Statement *s, const AstExpr *ast, const char *
     AstExpr *found = NULL;
     for (int i = 0; i < ast->args.count && !found; i++) {
         found = extent_read(s, ast->args.items[i], index);
-        if (!variable || ast->args.items[i]->kind != AST_NAME || strcmp(ast->args.items[i]->name.text, index) != 0)
+        if (!variable || !is_name(ast->args.items[i], index))
             continue;
         found = ast_suggest_name(s->builder->arena, ast->name.text);
         found->kind = AST_SIZE;
@@ -575,9 +601,6 @@ static void hint_recurrence(const Statement *s, const AstExpr *read, const AstTa
     else if (d >= 0)
         HINT(s->frame, "what depends on its own earlier elements is a recurrence: scan %s { %s = ... }",
              target->indices.items[d]->name.text, text);
-    else if (target->indices.count)
-        HINT(s->frame, "only a recurrence reads its own elements, those of earlier steps: scan STEP { %s = ... }",
-             text);
 }
 
 void hint_own_read(const Statement *s, const AstExpr *read, const AstTarget *target, const Variable *variable) {
