@@ -31,16 +31,6 @@ static bool mentions(const AstExpr *ast, const char *name) {
     return found;
 }
 
-/* Whether the values or the conditions mention the name. */
-static bool statement_mentions(const AstStatement *ast, const char *name) {
-    bool found = false;
-    for (int i = 0; i < ast->values.count && !found; i++)
-        found = mentions(ast->values.items[i], name);
-    for (int i = 0; i < ast->wheres.count && !found; i++)
-        found = ast->wheres.items[i].value && mentions(ast->wheres.items[i].value, name);
-    return found;
-}
-
 /* What stands for a part of the source. */
 typedef struct Replacing {
     const AstExpr *part;
@@ -128,23 +118,68 @@ static bool hint_places(Statement *s, const IndexVariable *index) {
 }
 
 void hint_read_ends(Statement *s, const IndexVariable *index) {
-    if (!hint_places(s, index))
+    const AstWhere *where = range_of(s, index->name);
+    if (!hint_places(s, index) && where)
         HINT(s->frame,
-             "ends that are read are conditions, say how far it may go: where %s in 0:..., %s >= ..., %s < ...",
-             index->name, index->name, index->name);
+             "exists gives it the range of a tensor that it could index: where %s in %s:%s, exists TENSOR(%s)",
+             index->name, ast_text(s->builder->arena, where->begin), ast_text(s->builder->arena, where->end),
+             index->name);
 }
 
 /* --- y(p) = x(i) where p in row(i):row(i + 1) --------------------------------------------------------------------- */
 
-/* The range of an index of the left side whose ends are read at this one; NULL: there is none. */
-static const AstWhere *rows_at(const Statement *s, const char *name) {
-    for (int i = 0; i < s->indices.count; i++) {
-        const IndexVariable *index = s->indices.items[i];
-        const AstWhere *where = index->target && index->read ? range_of(s, index->name) : NULL;
-        if (where && mentions(where->begin, name) && mentions(where->end, name))
-            return where;
+/* The end that a condition gives to the range of the index: p >= begin, p < end; NULL: it gives none. */
+static AstExpr *end_in_condition(const AstWhere *where, const char *index, bool begin) {
+    const AstExpr *e = where->kind == WHERE_PREDICATE && where->value->kind == AST_OPERATOR ? where->value : NULL;
+    if (!e || e->args.count != 2)
+        return NULL;
+    if (e->op == (begin ? OP_GE : OP_LT) && is_name(e->args.items[0], index))
+        return e->args.items[1];
+    return e->op == (begin ? OP_LE : OP_GT) && is_name(e->args.items[1], index) ? e->args.items[0] : NULL;
+}
+
+/* The range that where gives to the index, as it is or by conditions; an end is NULL if there is none. */
+static AstWhere whole_range(const Statement *s, const IndexVariable *index) {
+    const AstWhere *given = index->read ? range_of(s, index->name) : NULL;
+    AstWhere range = {.kind = WHERE_RANGE};
+    if (given)
+        range = *given;
+    for (int i = 0; i < s->ast->wheres.count && !given; i++) {
+        AstExpr *begin = end_in_condition(&s->ast->wheres.items[i], index->name, true);
+        AstExpr *end = end_in_condition(&s->ast->wheres.items[i], index->name, false);
+        range.begin = begin ? begin : range.begin;
+        range.end = end ? end : range.end;
     }
-    return NULL;
+    range.name.text = index->name;
+    return range;
+}
+
+/* Finds the range of an index of the left side whose ends are read at this one. */
+static bool rows_at(const Statement *s, const char *name, AstWhere *rows) {
+    bool found = false;
+    for (int i = 0; i < s->indices.count && !found; i++) {
+        if (!s->indices.items[i]->target)
+            continue;
+        *rows = whole_range(s, s->indices.items[i]);
+        found = rows->begin && rows->end && mentions(rows->begin, name) && mentions(rows->end, name);
+    }
+    return found;
+}
+
+/* Whether the clause is no range of any index, nor a condition of this one. */
+static bool is_beside(const AstWhere *where, const AstWhere *rows) {
+    bool beside = where->value != NULL;
+    for (int i = 0; beside && i < where->value->args.count; i++)
+        beside = where->value->args.items[i] != rows->begin && where->value->args.items[i] != rows->end;
+    return beside;
+}
+
+/* Whether the value, or a clause beside the range, mentions the name. */
+static bool is_needed(const AstStatement *ast, const AstWhere *rows, const char *name) {
+    bool found = mentions(ast->values.items[0], name);
+    for (int i = 0; i < ast->wheres.count && !found; i++)
+        found = is_beside(&ast->wheres.items[i], rows) && mentions(ast->wheres.items[i].value, name);
+    return found;
 }
 
 /* Whether the range is row(i):row(i + 1), so that the rows have all places between them. */
@@ -156,7 +191,7 @@ static bool is_row(Arena *arena, const AstWhere *where, const char *name) {
 }
 
 /* The left side, this value, and the conditions but for one. */
-static const char *assignment_text(const Statement *s, AstExpr *value, const AstWhere *without, const Replacing *rule) {
+static const char *assignment_text(const Statement *s, AstExpr *value, const AstWhere *rows, const Replacing *rule) {
     Arena *arena = s->builder->arena;
     const AstTarget *target = &s->ast->targets.items[0];
     AstExpr left = {.kind = AST_APPLY, .name = target->name, .args = target->indices};
@@ -165,7 +200,7 @@ static const char *assignment_text(const Statement *s, AstExpr *value, const Ast
     text_add(&text, "%s = %s", ast_text(arena, &left), ast_text(arena, replaced(arena, value, rule, rule != NULL)));
     for (int i = 0; i < s->ast->wheres.count; i++) {
         const AstWhere *where = &s->ast->wheres.items[i];
-        if (where == without || !where->value)
+        if (!is_beside(where, rows))
             continue;
         text_add(&text, "%s%s", before, where->kind == WHERE_EXISTS ? "exists " : "");
         if (where->kind == WHERE_LET)
@@ -192,14 +227,14 @@ static void hint_row_of_place(Statement *s, const AstWhere *where, const char *n
 }
 
 bool hint_rows(Statement *s, const IndexVariable *reduced) {
-    const AstWhere *where = rows_at(s, reduced->name);
-    if (!where)
+    AstWhere rows;
+    if (!rows_at(s, reduced->name, &rows))
         return false;
-    if (!statement_mentions(s->ast, reduced->name))
+    if (!is_needed(s->ast, &rows, reduced->name))
         HINT(s->frame, "what does not depend on the row needs no rows: %s",
-             assignment_text(s, s->ast->values.items[0], where, NULL));
-    else if (is_row(s->builder->arena, where, reduced->name) && !s->builder->names_only)
-        hint_row_of_place(s, where, reduced->name, find_index(s, where->name.text));
+             assignment_text(s, s->ast->values.items[0], &rows, NULL));
+    else if (is_row(s->builder->arena, &rows, reduced->name) && !s->builder->names_only)
+        hint_row_of_place(s, &rows, reduced->name, find_index(s, rows.name.text));
     return true;
 }
 
