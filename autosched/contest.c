@@ -101,8 +101,11 @@ bool contest_lend(Contest *contest) {
     FunctionTuning *tuning = contest->tuning;
     contest->toolchains =
         bench->open(bench->context, contest->number, contest->file->end, &tuning->why, &tuning->transient);
-    for (int p = 0; contest->toolchains && contest->tuners && p < contest->function->count; p++)
-        tuner_lend(contest->tuners[p], contest->toolchains[p]);
+    for (int p = 0; contest->tuners && p < contest->function->count; p++)
+        if (contest->toolchains)
+            tuner_lend(contest->tuners[p], contest->toolchains[p]);
+        else if (!tuning->transient)
+            tuner_lose(contest->tuners[p], tuning->why);
     return contest->toolchains != NULL;
 }
 
@@ -209,8 +212,8 @@ void contest_end(Contest *contest) {
     tuning->preferred = contest->preferred;
     tuning->best = choose_result(contest, comparable);
     const TuneResult *best = tuning->results[tuning->best];
-    tuning->plan = plan_of(planner, function, tuning->best, best->schedule,
-                           best->seconds > 0 ? PLAN_BY_TUNING : PLAN_BY_DEFAULT);
+    tuning->plan =
+        plan_of(planner, function, tuning->best, best->schedule, best->seconds > 0 ? PLAN_BY_TUNING : PLAN_BY_DEFAULT);
     if (contest->toolchains)
         bench->close(bench->context, contest->toolchains);
     contest->toolchains = NULL;

@@ -97,12 +97,12 @@ typedef struct TuneProgress {
 } TuneProgress;
 
 typedef struct TuneOptions {
-    int trials;             /* in all, including those in the database */
-    double budget_seconds;  /* 0: none */
-    const char *search;     /* a row of search_policies and settings: "random", "anneal:cold", ... */
-    const char *cost_model; /* a row of cost_models and settings: "xgboost", "static", "none" */
-    const CostModel *model; /* that one, for all tasks of a file; NULL: each search opens its own */
-    const char *scheduler;  /* a row of scheduler_policies and settings; NULL: the first */
+    int trials;               /* in all, including those in the database */
+    double budget_seconds;    /* 0: none */
+    const char *search;       /* a row of search_policies and settings: "random", "anneal:cold", ... */
+    const char *cost_model;   /* a row of cost_models and settings: "xgboost", "static", "none" */
+    const CostModel *model;   /* that one, for all tasks of a file; NULL: each search opens its own */
+    const char *scheduler;    /* a row of scheduler_policies and settings; NULL: the first */
     const Workshop *workshop; /* NULL: each function is searched as a whole, not by its tasks */
     uint64_t seed;
     const char *device, *toolchain; /* of the Record; or NULL */
@@ -158,7 +158,7 @@ typedef struct TuneResult {
     double build_seconds; /* of a candidate: the median */
     bool from_database;   /* all of it: nothing was measured */
     bool stopped;
-    LIST(TaskResult) tasks; /* none: it was searched as a whole */
+    LIST(TaskResult) tasks;     /* none: it was searched as a whole */
     LIST(BorderResult) borders; /* that were tried */
 } TuneResult;
 
@@ -181,6 +181,8 @@ void tuner_search_default(Tuner *tuner, double deadline);
 /* From now on it measures with this toolchain, or with none. */
 void tuner_lend(Tuner *tuner, const Toolchain *toolchain);
 void tuner_take_back(Tuner *tuner);
+/* Nothing can be measured any more, for this reason: the search ends. */
+void tuner_lose(Tuner *tuner, const char *why);
 /* The deadline of a search with this budget, which leaves time for a race at the end. 0 for 0. */
 double tune_deadline(double budget_seconds);
 int tuner_trials(const Tuner *tuner);

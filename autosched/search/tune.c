@@ -73,19 +73,36 @@ static bool is_same_reason(const char *a, const char *b) {
     return true;
 }
 
+/* The reason that is the candidate's; NULL: there is none yet. */
+static FailureReason *find_reason(const TuneResult *result, const Candidate *candidate) {
+    for (int i = 0; i < result->reasons.count; i++) {
+        FailureReason *reason = &result->reasons.items[i];
+        if (reason->outcome == candidate->outcome && is_same_reason(reason->why, candidate->why))
+            return reason;
+    }
+    return NULL;
+}
+
 void tuner_count_failure(Tuner *tuner, const Trial *trial) {
-    Outcome outcome = trial->candidate.outcome;
-    const char *why = trial->candidate.why;
+    const Candidate *candidate = &trial->candidate;
     TuneResult *result = tuner->result;
-    result->failed[outcome]++;
-    if (!why || !*why)
+    result->failed[candidate->outcome]++;
+    if (!candidate->why || !*candidate->why)
         return;
-    for (int i = 0; i < result->reasons.count; i++)
-        if (result->reasons.items[i].outcome == outcome && is_same_reason(result->reasons.items[i].why, why)) {
-            result->reasons.items[i].count++;
-            return;
-        }
-    list_push(tuner->arena, &result->reasons, ((FailureReason){outcome, arena_strdup(tuner->arena, why), 1}));
+    FailureReason *reason = find_reason(result, candidate);
+    FailureReason first = {candidate->outcome, arena_strdup(tuner->arena, candidate->why), 1};
+    if (reason)
+        reason->count++;
+    else
+        list_push(tuner->arena, &result->reasons, first);
+}
+
+void tuner_uncount_failure(Tuner *tuner, const Candidate *candidate) {
+    TuneResult *result = tuner->result;
+    FailureReason *reason = candidate->why ? find_reason(result, candidate) : NULL;
+    result->failed[candidate->outcome]--;
+    if (reason && --reason->count == 0)
+        *reason = result->reasons.items[--result->reasons.count];
 }
 
 void tuner_show_progress(const Tuner *tuner) {
@@ -159,6 +176,7 @@ static void measure_trial(Tuner *tuner, Trial *trial, bool last_attempt) {
     tuner_look(tuner, candidate, tuner_slow_seconds(tuner), false);
     tuner->built_for += candidate->build_seconds;
     trial->wall_seconds = candidate->build_seconds + monotonic_seconds() - since;
+    tuner_note_run(tuner, candidate);
     bool settled = !deserves_another_try(trial) || (last_attempt && !tuner_halted(tuner));
     if (settled && (!tuner_stopped(tuner) || candidate->outcome == OUTCOME_OK))
         finish_trial(tuner, trial);
@@ -368,6 +386,8 @@ static void measure_default(Tuner *tuner) {
     int before = tuner->result->measured;
     trial->built = false;
     tuner_run(tuner, &trial, 1);
+    if (tuner->result->measured > before && candidate_ended_process(&trial->candidate))
+        tuner_lose_default(tuner, trial->candidate.why);
     tuner->standard_known = tuner->result->measured > before && !is_unsettled(trial) && !tuner_doubts(tuner, trial);
 }
 
@@ -448,8 +468,7 @@ static bool tuner_open(Tuner *tuner) {
     tuner->space = options->standard && !search_is_cold(search)
                        ? options->standard->space
                        : space_new(tuner->arena, tuner->program, tuner->target, tuner->user);
-    tuner->model =
-        options->model ? model_for_task(tuner->arena, options->model) : tune_model(tuner->arena, options);
+    tuner->model = options->model ? model_for_task(tuner->arena, options->model) : tune_model(tuner->arena, options);
     tuner->search = tuner->model ? search_open(tuner->arena, tuner->space, tuner->model, search, options->seed) : NULL;
     if (tuner->search && tuner->toolchain)
         tuner->search->jobs = tuner->toolchain->jobs;
@@ -482,6 +501,10 @@ void tuner_lend(Tuner *tuner, const Toolchain *toolchain) {
 void tuner_take_back(Tuner *tuner) {
     tuner_drop_reference(tuner);
     tuner->toolchain = NULL;
+}
+
+void tuner_lose(Tuner *tuner, const char *why) {
+    tuner->lost = tuner->lost ? tuner->lost : why;
 }
 
 int tuner_trials(const Tuner *tuner) {
@@ -518,7 +541,8 @@ static void find_and_measure_default(Tuner *tuner) {
 }
 
 bool tuner_may_have_tasks(const Tuner *tuner) {
-    return tuner->search && tuner->toolchain && !tuner->tasks_sought && !tuner->user && tuner->options->workshop;
+    bool open = tuner->search && tuner->toolchain && !tuner->user && tuner->options->workshop;
+    return open && !tuner->tasks_sought && !tuner_lost(tuner);
 }
 
 /* By its tasks, or as a whole. */
@@ -583,9 +607,7 @@ void tuner_close(Tuner *tuner) {
 TuneResult *tuner_finish(Tuner *tuner) {
     Trial *winner = tuner->winner;
     bool comparable = !tuner->toolchain || !tuner->standard || tuner->standard_known;
-    const char *doubt = tuner_dismiss(tuner);
-    if (doubt && !tuner->good && !tuner_stopped(tuner))
-        tuner->lost = doubt;
+    tuner_settle_last(tuner);
     tuner_flush(tuner);
     tuner_close_tasks(tuner);
     tuner->result->unrecorded += tuner->database ? tuner->unwritten.count : 0;

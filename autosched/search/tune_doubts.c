@@ -1,13 +1,13 @@
 /* tune_doubts.c - failures that may be the machine's fault, not the schedule's.
  *
  * A failure is recorded only when another trial of the same search succeeds; one that ended a worker or a build
- * process, only when the default schedule succeeds after it. If nothing succeeds, or the default no longer does, the
- * search ends, and failures in doubt count as never tried. A wrong result is not in doubt: the machine ran it, and it
- * was compared here.
+ * process, only when the default schedule succeeds after it. If nothing succeeds, or the default does not, the search
+ * ends, and failures in doubt count as never tried. So it does where processes end for another reason, such as a lost
+ * connection, that of the default too. A wrong result is not in doubt: the machine ran it, and it was compared here.
  */
 #include "autosched/search/tuner.h"
 
-enum { HOPELESS_TRIALS = 8, PROBES = 2 };
+enum { HOPELESS_TRIALS = 8, PROBES = 2, HOPELESS_ENDS = 2 };
 
 typedef enum Verdict { BELIEVED, DISMISSED, OPEN } Verdict;
 
@@ -22,7 +22,23 @@ bool tuner_doubts(const Tuner *tuner, const Trial *trial) {
     return false;
 }
 
-static bool some_died(const Tuner *tuner) {
+bool candidate_ended_process(const Candidate *candidate) {
+    return candidate->outcome != OUTCOME_OK && (candidate->died || candidate->outcome == OUTCOME_CRASH);
+}
+
+void tuner_note_run(Tuner *tuner, const Candidate *candidate) {
+    if (candidate->outcome == OUTCOME_OK)
+        tuner->ends = 0;
+    if (!candidate_ended_process(candidate) || !candidate->transient)
+        return;
+    tuner->ends++;
+    tuner->end_why = candidate->why;
+}
+
+/* Whether a process ended of what is in doubt, or for another reason since a candidate did well. */
+static bool some_ended(const Tuner *tuner) {
+    if (tuner->ends)
+        return true;
     for (int d = 0; d < tuner->doubted.count; d++)
         if (tuner->doubted.items[d]->candidate.died)
             return true;
@@ -40,27 +56,37 @@ static bool run_probe(const Tuner *tuner, Candidate *probe) {
     return true;
 }
 
-static Verdict probe_default(Tuner *tuner) {
+static Verdict verdict_of(const Candidate *probe) {
+    if (probe->outcome == OUTCOME_OK)
+        return BELIEVED;
+    return probe->transient && !candidate_ended_process(probe) ? OPEN : DISMISSED;
+}
+
+/* *why: of its failure. */
+static Verdict probe_default(Tuner *tuner, const char **why) {
     Verdict verdict = OPEN;
     for (int p = 0; p < PROBES && verdict != BELIEVED && !tuner_halted(tuner); p++) {
         Candidate *probe = ARENA_NEW(tuner->arena, Candidate); /* builders may outlive this */
         *probe = (Candidate){.id = tuner->next_id++, .schedule = tuner->standard->candidate.schedule};
         if (!run_probe(tuner, probe))
             return OPEN;
-        verdict = probe->outcome == OUTCOME_OK ? BELIEVED : probe->transient ? OPEN : DISMISSED;
+        verdict = verdict_of(probe);
+        *why = probe->why;
+        tuner_note_run(tuner, probe);
         tuner->good += verdict == BELIEVED;
     }
     return verdict;
 }
 
-static Verdict judge(Tuner *tuner) {
+/* Where processes end, only the default tells that the machine is well. */
+static Verdict judge(Tuner *tuner, const char **why) {
     const Trial *standard = tuner->standard;
     bool well = standard && tuner->standard_known && standard->candidate.outcome == OUTCOME_OK;
-    if (tuner->good && (!well || !some_died(tuner)))
+    if (tuner->good && (!standard || !some_ended(tuner)))
         return BELIEVED;
     if (well)
-        return probe_default(tuner);
-    return tuner->doubted.count >= HOPELESS_TRIALS ? DISMISSED : OPEN;
+        return probe_default(tuner, why);
+    return !tuner->good && tuner->doubted.count >= HOPELESS_TRIALS ? DISMISSED : OPEN;
 }
 
 static void count_end(Tuner *tuner, const char *why) {
@@ -76,12 +102,13 @@ void tuner_count_unsettled(Tuner *tuner, const Trial *trial) {
         count_end(tuner, trial->candidate.why);
 }
 
-const char *tuner_dismiss(Tuner *tuner) {
+/* All as the machine's; returns the last one's reason, or NULL. */
+static const char *dismiss(Tuner *tuner) {
     const char *why = NULL;
     for (int d = 0; d < tuner->doubted.count; d++) {
         Candidate *candidate = &tuner->doubted.items[d]->candidate;
         candidate->transient = true;
-        tuner->result->failed[candidate->outcome]--;
+        tuner_uncount_failure(tuner, candidate);
         tuner->result->unsettled++;
         count_end(tuner, candidate->why);
         why = candidate->why;
@@ -91,9 +118,12 @@ const char *tuner_dismiss(Tuner *tuner) {
 }
 
 void tuner_settle(Tuner *tuner) {
-    Verdict verdict = tuner->doubted.count ? judge(tuner) : OPEN;
-    if (verdict == DISMISSED)
-        tuner->lost = tuner_dismiss(tuner);
+    const char *failure = NULL;
+    Verdict verdict = tuner->doubted.count || tuner->ends ? judge(tuner, &failure) : OPEN;
+    if (verdict == DISMISSED) {
+        const char *doubt = dismiss(tuner);
+        tuner->lost = doubt ? doubt : failure;
+    }
     if (verdict != BELIEVED)
         return;
     for (int d = 0; d < tuner->doubted.count; d++) {
@@ -101,6 +131,18 @@ void tuner_settle(Tuner *tuner) {
         tuner_log(tuner, tuner->doubted.items[d], "trial");
     }
     tuner->doubted.count = 0;
+}
+
+void tuner_settle_last(Tuner *tuner) {
+    const char *doubt = dismiss(tuner), *ended = tuner->ends >= HOPELESS_ENDS ? tuner->end_why : NULL;
+    if (tuner->lost || tuner_stopped(tuner))
+        return;
+    tuner->lost = doubt && !tuner->good ? doubt : ended;
+}
+
+void tuner_lose_default(Tuner *tuner, const char *why) {
+    dismiss(tuner);
+    tuner->lost = arena_printf(tuner->arena, "its default schedule does not run on this machine: %s", why);
 }
 
 const char *tuner_lost(const Tuner *tuner) {

@@ -14,7 +14,7 @@
 
 enum {
     LEAST_TRIALS = 4, /* for each task: fewer do more for the whole */
-    JOINED_PART = 12 /* of the trials: for what is put together */
+    JOINED_PART = 12  /* of the trials: for what is put together */
 };
 static const double joined_part = 0.15; /* of the time so far, for what is put together: it is long to build */
 static const double near_enough = 1.2;  /* of a task's best time: others are not put together */
@@ -352,6 +352,14 @@ static void add_failures(TuneResult *whole, Arena *arena, const TuneResult *part
         list_push(arena, &whole->reasons, part->reasons.items[r]);
 }
 
+/* A function is not searched to the end if a task of it is not, unless it is searched as a whole instead. */
+static void note_lost(const Tasks *tasks, const PoolTask *part) {
+    Tuner *whole = tasks->whole;
+    const TuneResult *result = part->tuner->result;
+    if (result->lost && !whole->lost && !pool_searches_whole(tasks->member))
+        whole->lost = arena_printf(whole->arena, "task %s: %s", part->program->name, result->why);
+}
+
 /* The first function of a part ends it. */
 void tasks_close(Tasks *tasks) {
     for (int s = 0; s < tasks->own_count; s++) {
@@ -370,6 +378,7 @@ void tuner_close_tasks(Tuner *tuner) {
         tasks_close(tasks);
     for (int s = 0; tasks && s < tasks->own_count; s++) {
         const PoolTask *part = own_task(tasks, s);
+        note_lost(tasks, part);
         bool first = part->member == tasks->member;
         TaskResult result = {part->program, tasks->counts[s], part->tuner->result, !first};
         list_push(tuner->arena, &tuner->result->tasks, result);

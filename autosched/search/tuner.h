@@ -47,12 +47,12 @@ struct Tuner {
     CostModel *model;
     Search *search;
     TuneResult *result;
-    Trial *standard;                /* the default schedule's */
-    bool standard_sought;           /* from the first search on: it takes long to find */
-    bool standard_known;            /* measured, or failed for good: others can be compared with it */
-    LIST(Trial *) trials;           /* measured here or found in the database, good or not */
-    HashSet known;                  /* the texts of trials, by hash */
-    Trial *winner;                  /* of the race, or NULL */
+    Trial *standard;      /* the default schedule's */
+    bool standard_sought; /* from the first search on: it takes long to find */
+    bool standard_known;  /* measured, or failed for good: others can be compared with it */
+    LIST(Trial *) trials; /* measured here or found in the database, good or not */
+    HashSet known;        /* the texts of trials, by hash */
+    Trial *winner;        /* of the race, or NULL */
     Reference reference;
     double best;                    /* seconds; HUGE_VAL before the first good one */
     double spent, since;            /* seconds in earlier steps; start of this step, 0 between steps */
@@ -66,6 +66,8 @@ struct Tuner {
     double flops;
     LIST(Trial *) doubted;  /* failed here; not yet known whether it was their own fault */
     int good;               /* successful runs here */
+    int ends;               /* runs since a candidate did well whose processes ended, not by a fault */
+    const char *end_why;    /* the last one's reason */
     const char *lost;       /* why nothing more can be measured; NULL: it can */
     LIST(Record) unwritten; /* measured, not yet in the database, which may be full or locked */
     double refused;         /* when the database last failed to take them; 0: it took them */
@@ -74,7 +76,7 @@ struct Tuner {
     bool tasks_sought;
     Together *alone; /* the search by its tasks, where no other function is searched with it */
     int granted;     /* see tuner_grant */
-    int order;              /* of the last trial, those of earlier searches included */
+    int order;       /* of the last trial, those of earlier searches included */
     int next_id;
 };
 
@@ -86,6 +88,7 @@ bool trial_is_final(const Trial *trial);
 bool tuner_is_cold(const Tuner *tuner);
 /* Counts a failed trial under the reason of its candidate. */
 void tuner_count_failure(Tuner *tuner, const Trial *trial);
+void tuner_uncount_failure(Tuner *tuner, const Candidate *candidate);
 /* Makes a trial of a schedule; NULL when the nest refuses it. point may be NULL. */
 Trial *trial_new(Tuner *tuner, const Schedule *schedule, const int *point);
 /* Builds and measures the trials, and tells the search and the database. Transient failures are tried again and never
@@ -117,8 +120,13 @@ bool tuner_collect(const Tuner *tuner, const Candidate *candidates, int count);
 void tuner_doubt(Tuner *tuner, Trial *trial);
 void tuner_count_unsettled(Tuner *tuner, const Trial *trial);
 bool tuner_doubts(const Tuner *tuner, const Trial *trial);
-void tuner_settle(Tuner *tuner);         /* decides what can be decided now */
-const char *tuner_dismiss(Tuner *tuner); /* all as the machine's; returns the last one's reason, or NULL */
+/* Whether a process ended in its run, of its own fault or for another reason. */
+bool candidate_ended_process(const Candidate *candidate);
+void tuner_note_run(Tuner *tuner, const Candidate *candidate);
+void tuner_settle(Tuner *tuner);      /* decides what can be decided now */
+void tuner_settle_last(Tuner *tuner); /* what is still in doubt at the end is the machine's */
+/* The default ended a process each time: nothing is compared with anything, and the search ends. */
+void tuner_lose_default(Tuner *tuner, const char *why);
 const char *tuner_lost(const Tuner *tuner);
 /* tune_history.c: makes trials of the task's records; those of the space get their points. */
 void tuner_recall(Tuner *tuner);
@@ -140,7 +148,7 @@ void tuner_show_progress(const Tuner *tuner);
 /* A step with the function's own toolchain, outside tuner_search: up to so many trials in all. */
 void tuner_enter(Tuner *tuner, int trials, double deadline);
 void tuner_leave(Tuner *tuner);
-/* Whether it was not yet asked if the function is of several tasks. */
+/* Whether it was not yet asked if the function is of several tasks; one that cannot be measured is not. */
 bool tuner_may_have_tasks(const Tuner *tuner);
 /* tune_together.c: the search of a function by its tasks alone. NULL: it is searched as a whole. */
 Together *together_alone(Tuner *tuner);

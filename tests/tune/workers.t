@@ -49,11 +49,46 @@ exit 9
 END
 printf 'def scale(float(64) x) -> (y) { y(i) = x(i) * 2 }\nexport scale\n' >scale.tensor
 tune --trials=4 --runner='sh ./ends.sh' --db=ends.db -c scale.tensor -o ends.o
-like "$status $(cat err)" '^0 .*: [0-9]+ trials in .*, [0-9]+ without a result \(the worker exited with status 9\)' \
+like "$status $(cat err)" '^0 .*: 1 trial in .*, 1 without a result \(the worker exited with status 9\)' \
     "a worker that ends in each run is the reason" || diag_file err
+like "$(cat err)" 'warning: scale is not tuned: its default schedule does not run on this machine: the worker exited' \
+    "and a warning"
 unlike "$(cat err)" 'busy' "not a busy machine"
 "$TENSORC" db export --db=ends.db | grep -q '^outcome'
 is "$?" 1 "nothing is recorded"
+
+# A connection that is lost after the first worker: the search ends, and the next one goes on.
+cat >cut.sh <<END
+if [ -e used ]; then exec sh ./ends.sh; fi
+: >used
+dd bs=1048576 count=24 2>/dev/null | "$(dirname "$TENSORC")/tensorc-worker"
+exit 9
+END
+tune --trials=100 --threads=1 --runner='sh ./cut.sh' --db=cut.db -c conv.tensor -o cut.o
+is "$status" 0 "a connection that is lost"
+like "$(cat err)" 'warning: layer is not tuned to the end: .*the worker exited with status 9' \
+    "ends the search with a warning" || diag_file err
+ok "what was found before is compiled" test -s cut.o
+runs "the next search" "$TENSORC" -O tune --trials=100 --threads=1 --db=cut.db -c conv.tensor -o cut.o
+like "$(cat err)" 'tuned layer: [0-9]+ trials in .*, after [0-9]+ in the database' "goes on" || diag_file err
+
+# A default that dies by a signal, where all others do well.
+cat >dies.sh <<END
+[ -e lived ] && exec "$(dirname "$TENSORC")/tensorc-worker"
+dd bs=1 count=60 2>/dev/null | "$(dirname "$TENSORC")/tensorc-worker"
+echo >>deaths
+[ "\$(wc -l <deaths)" -ge 2 ] && : >lived
+kill -SEGV \$\$
+END
+tune --trials=8 --threads=1 --runner='sh ./dies.sh' --db=dies.db -c scale.tensor -v -o dies.o
+is "$status" 0 "a default that dies twice"
+like "$(cat err)" 'warning: scale is not tuned: its default schedule does not run on this machine: .*signal 11' \
+    "ends the search" || diag_file err
+unlike "$(cat err)" ' crashed' "which does not count as a crash"
+like "$(cat err)" 'scale: scheduled by the default' "the code is that of the default"
+is "$("$TENSORC" db export --db=dies.db | grep -c '^outcome')" 0 "nothing is recorded"
+runs "-O2 with the same database" "$TENSORC" -O2 --threads=1 --db=dies.db -c scale.tensor -o plain.o
+same dies.o plain.o "gives the same"
 
 runs "closed standard files" sh -c '"$1" -O tune --db=closed.db --trials=2 -c conv.tensor -o closed.o <&-' - "$TENSORC"
 ok "leave the worker its own" grep -q 'tuned layer: 2 trials .*the default.s speed' err

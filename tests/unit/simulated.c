@@ -98,11 +98,15 @@ static int failure_of_machine(Simulated *simulated, Candidate *candidate, bool t
     bool first = statements_hash(candidate->schedule) == statements_hash(simulated->queue.items[0]->schedule);
     if (simulated->broken_after && simulated->measured + simulated->raced >= simulated->broken_after)
         return OUTCOME_CRASH;
+    if (simulated->cut_after && simulated->measured + simulated->raced >= simulated->cut_after) {
+        candidate->transient = true;
+        return OUTCOME_CRASH;
+    }
     int again = first && !thorough && !candidate->look ? simulated->first_runs++ : 0,
         bad = simulated->default_dies + simulated->default_busy;
     if (again > 0 && again <= bad) {
         candidate->transient = simulated->default_busy > 0;
-        return OUTCOME_CRASH;
+        return candidate->transient ? OUTCOME_TIMEOUT : OUTCOME_CRASH;
     }
     if (thorough && first && simulated->race_ends && --simulated->race_ends == 0) {
         simulated->race_ends = 1;

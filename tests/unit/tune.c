@@ -371,12 +371,46 @@ static void test_deaths(Arena *arena, const Program *program, const Target *targ
     database = open_database(arena, "first.db");
     simulated_open(&simulated, arena, program, target);
     simulated.first_dies = true;
+    simulated.failure_rate = 4;
     options.trials = 40;
     result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
-    ok(!result->lost && result->seconds > 0 && result->default_seconds == 0, "the default may be what fails");
-    is_int(count_failures(arena, database, program, target), 1, "which is recorded, for others do well");
+    ok(result->lost && strstr(result->why, "its default schedule does not run on this machine: it failed"),
+       "a default that dies ends the search: %s", result->why);
+    is_int(simulated.built, 2, "when it was tried twice");
+    is_int(count_records(arena, database, program, target), 0, "and no crash counts");
     database_close(database);
     simulated_close(&simulated);
+}
+
+/* A connection that is cut: no worker lives, though none dies of a fault. */
+static void test_cut(Arena *arena, const Program *program, const Target *target) {
+    static const int moments[] = {1, 4, 17, 4};
+    for (size_t i = 0; i < sizeof moments / sizeof *moments; i++) {
+        int after = moments[i];
+        bool cold = i == 3; /* without a default to ask, what ended at last tells */
+        Simulated simulated;
+        Database *database = open_database(arena, arena_printf(arena, "cut%zu.db", i));
+        TuneOptions options = options_for(40);
+        options.cost_model = "static";
+        options.maker = "one";
+        options.search = cold ? "anneal:cold" : "anneal";
+        simulated_open(&simulated, arena, program, target);
+        simulated.cut_after = after;
+        Tuner *tuner = tuner_new(arena, program, target, NULL, &simulated.toolchain, database, &options);
+        tuner_search(tuner, 1, 0);
+        tuner_search(tuner, cold ? 20 : 40, 0);
+        tuner_grant(tuner, 40);
+        TuneResult *result = tuner_finish(tuner);
+        int used;
+        ok(result->lost && result->why && !strcmp(result->why, "it failed"), "cut after %d runs: %s", after,
+           result->why);
+        ok(result->measured < 40 && count_failures(arena, database, program, target) == 0,
+           "the search ends: after %d trials", result->measured);
+        ok(!searches_are_known(arena, database, (Program *[]){(Program *)program}, 1, target, NULL, &options, &used),
+           "and the next one goes on");
+        database_close(database);
+        simulated_close(&simulated);
+    }
 }
 
 /* A machine that fails from some moment on: what was found before is kept, and it alone. */
@@ -546,11 +580,10 @@ static void test_exhausted(Arena *arena, const Target *target) {
     simulated_close(&simulated);
 }
 
-static const char three_steps[] =
-    "def steps(float(64, 64) a) -> (d) {\n"
-    "b(i, j) = (a(i, j) + a(i - 1, j) + a(i + 1, j)) * 0.25 where i in 1:63, j in 0:64\n"
-    "c(i, j) = (b(i, j) + b(i - 1, j) + b(i + 1, j)) * 0.25 where i in 2:62, j in 0:64\n"
-    "d(i, j) = (c(i, j) + c(i - 1, j) + c(i + 1, j)) * 0.25 where i in 3:61, j in 0:64 }";
+static const char three_steps[] = "def steps(float(64, 64) a) -> (d) {\n"
+                                  "b(i, j) = (a(i, j) + a(i - 1, j) + a(i + 1, j)) * 0.25 where i in 1:63, j in 0:64\n"
+                                  "c(i, j) = (b(i, j) + b(i - 1, j) + b(i + 1, j)) * 0.25 where i in 2:62, j in 0:64\n"
+                                  "d(i, j) = (c(i, j) + c(i - 1, j) + c(i + 1, j)) * 0.25 where i in 3:61, j in 0:64 }";
 
 /* Several points give one schedule. A search that is asked for one trial at a time comes upon those that are known. */
 static void test_small_steps(Arena *arena, const Program *program, const Target *target) {
@@ -759,6 +792,7 @@ int main(void) {
     test_old_failure(arena, program, &target);
     test_inputs(arena, program, &target);
     test_deaths(arena, program, &target);
+    test_cut(arena, program, &target);
     test_broken(arena, program, &target);
     test_poisoned(arena, program, &target);
     test_race_without_default(arena, program, &target);
