@@ -28,6 +28,7 @@ typedef struct Compilation {
     })
     checked_instrs;
     bool results_lost;        /* a result of -run could not be written, and that was said: nothing runs after that */
+    bool runner_answered;
     bool locks_warned;        /* the warning about locks is given once */
     double tune_deadline;     /* in monotonic time; 0: none */
     const volatile int *stop; /* becomes non-zero when the user asks to end the search */

@@ -125,6 +125,7 @@ static ToolchainOptions toolchain_options(const TunedFile *file, const Function 
                               .runner = o->runner,
                               .stop = &stop_requested,
                               .locks_warned = &c->locks_warned,
+                              .answered = &c->runner_answered,
                               .deadline = end};
 }
 
@@ -257,8 +258,11 @@ static const char *name_device(const Compilation *c) {
     if (c->options->runner)
         return arena_printf(c->arena, "runner: %s", c->options->runner);
     bool named = uname(&host) == 0;
-    return arena_printf(c->arena, "%s%s%s", processor ? processor : named ? host.machine : "", named ? " on " : "",
-                        named ? host.nodename : "");
+    return arena_printf(c->arena, "%s%s%s",
+                        processor ? processor
+                        : named   ? host.machine
+                                  : "",
+                        named ? " on " : "", named ? host.nodename : "");
 }
 
 static TuneOptions search_options(Compilation *c) {

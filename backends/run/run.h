@@ -84,6 +84,7 @@ typedef struct ToolchainOptions {
     void *const *inputs; /* contents of arguments; NULL elements are made from the seed; NULL: all are */
     const volatile int *stop;
     bool *locks_warned; /* whether the warning was given that no locks keep anything apart; or NULL */
+    bool *answered;     /* whether the runner has answered before, in this process; or NULL */
     double deadline;    /* a monotonic time after which nothing is waited for; 0: none */
 } ToolchainOptions;
 /* How many of the wanted jobs the system's limits allow, after raising the limits as far as possible. *why: what allows

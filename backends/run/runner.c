@@ -8,13 +8,14 @@
 #include "backends/run/run.h"
 #include "backends/run/wire.h"
 #include "lang/clock.h"
+#include "lang/terminal.h"
 #include "lang/value.h"
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <string.h>
 
-enum { START_SECONDS = 60 };
+enum { START_SECONDS = 60, GREETING_LIMIT = 4096, BANNER_BYTES = 80 };
 static const double slow_part = 0.5;       /* of a time limit, in processor time: a run with less was kept waiting */
 static const double shortest_call = 1e-10; /* seconds */
 
@@ -128,31 +129,50 @@ static const char *who(Arena *arena, const WorkerProcess *process) {
     return arena_printf(arena, "the worker '%s'", process->program ? process->program : "tensorc --worker");
 }
 
+static const char unknown_answer[] = "what it answers is not what tensorc-worker of this version does";
+
 /* Reads a worker's first answer. NULL, or what is wrong with it. */
 static const char *read_greeting(const Runner *runner, Wire *answer) {
     bool fits = is_answer(runner, answer) && wire_get_integer(answer) == OUTCOME_OK;
     int64_t version = wire_get_integer(answer);
     if (fits && version == WIRE_VERSION && !answer->failed && answer->at == answer->length)
         return NULL;
-    return "what it answers is not what tensorc-worker of this version does";
+    return unknown_answer;
+}
+
+/* What it wrote in place of an answer, as a shell that greets does; NULL: nothing. */
+static const char *read_banner(Arena *arena, WorkerProcess *process, Wire *answer) {
+    worker_read_on(process, answer, BANNER_BYTES);
+    const char *bytes = (const char *)answer->bytes;
+    size_t length = answer->length < BANNER_BYTES ? answer->length : BANNER_BYTES, end = 0;
+    while (end < length && bytes[end] && !strchr("\r\n", bytes[end]))
+        end++;
+    if (!length)
+        return NULL;
+    const char *line = shown_line(arena, arena_strndup(arena, bytes, end));
+    return arena_printf(arena, "%s: '%s'", unknown_answer, line);
 }
 
 /* Asks a new worker only to answer: one that does not never ran a candidate. NULL or what is wrong; *late: there was no
  * time to find out. */
 static const char *greet(Runner *runner, Arena *arena, Patience patience, bool *late) {
-    Wire request = {0}, answer = {0};
+    Wire request = {0}, answer = {.limit = GREETING_LIMIT};
+    WorkerProcess *process = &runner->process;
     const char *wrong = NULL;
+    double since = monotonic_seconds();
     put_head(runner, REQUEST_GREETING, &request);
-    switch (worker_exchange(&runner->process, &request, &answer, patience)) {
-    case EXCHANGE_ANSWERED: wrong = read_greeting(runner, &answer); break;
-    case EXCHANGE_ENDED: wrong = worker_death(arena, &runner->process).why; break;
-    case EXCHANGE_LATE:
-        *late = true;
-        wrong = "it has not answered yet";
-        break;
-    }
+    Exchange exchange = worker_exchange(process, &request, &answer, patience);
+    *late = exchange == EXCHANGE_LATE;
+    if (exchange == EXCHANGE_ANSWERED)
+        wrong = read_greeting(runner, &answer);
+    else
+        wrong = read_banner(arena, process, &answer);
+    if (!wrong && exchange == EXCHANGE_ENDED)
+        wrong = worker_death(arena, process).why;
+    if (!wrong && *late)
+        wrong = arena_printf(arena, "it has not answered for %.3g s", monotonic_seconds() - since);
     if (wrong)
-        worker_kill(&runner->process);
+        worker_kill(process);
     wire_free(&request);
     wire_free(&answer);
     return wrong;
@@ -160,9 +180,10 @@ static const char *greet(Runner *runner, Arena *arena, Patience patience, bool *
 
 /* Starts a worker. NULL: it is ready. *transient: the machine was busy, or time was short. */
 static const char *start_worker(Runner *runner, Arena *arena, Patience patience, bool *transient) {
+    WorkerProcess *process = &runner->process;
     contents_forget(&runner->told);
     *transient = false;
-    if (!worker_start(&runner->process)) {
+    if (!worker_start(process)) {
         *transient = true;
         return arena_printf(arena, "cannot start a worker process: %s", strerror(errno));
     }
@@ -171,11 +192,9 @@ static const char *start_worker(Runner *runner, Arena *arena, Patience patience,
     patience.deadline = hurried ? patience.deadline : limit;
     const char *wrong = greet(runner, arena, patience, &late);
     *transient = late && (hurried || (patience.stop && *patience.stop));
-    if (!wrong)
-        return NULL;
-    if (late && !*transient)
-        wrong = arena_printf(arena, "it has not answered for %d s", START_SECONDS);
-    return arena_printf(arena, "%s does not start: %s", who(arena, &runner->process), wrong);
+    return !wrong ? NULL
+                  : arena_printf(arena, "%s does not start: %s%s", who(arena, process), wrong,
+                                 worker_last_messages(arena, process));
 }
 
 Runner *runner_open(Arena *arena, const char *command, Patience patience, const char **why, bool *transient) {
@@ -376,8 +395,8 @@ static void exchange(Runner *runner, Arena *arena, const RunRequest *request, co
     case EXCHANGE_ANSWERED: read_answer(runner, arena, request, &answer, monotonic_seconds() - since, result); break;
     case EXCHANGE_ENDED:
         death = worker_death(arena, process);
-        *result =
-            (RunResult){.outcome = OUTCOME_CRASH, .why = death.why, .transient = !death.fault, .died = death.fault};
+        *result = (RunResult){.outcome = OUTCOME_CRASH, .transient = !death.fault, .died = death.fault};
+        result->why = arena_printf(arena, "%s%s", death.why, worker_last_message(arena, process));
         break;
     case EXCHANGE_LATE:
         waited = processor_seconds(process->pid) - before < request->limit_seconds * slow_part;

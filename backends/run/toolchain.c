@@ -311,6 +311,24 @@ static void make_station(Bench *bench, int number, const Program *program) {
     bench->toolchains[number] = &station->toolchain;
 }
 
+/* Starts the worker. A command that does not answer in time is at fault, unless it answered before, or there was no time
+ * to begin with; the worker of this machine is not. *transient: at another time it may be possible. */
+static bool open_runner(Bench *bench, const char **why, bool *transient) {
+    const ToolchainOptions *options = &bench->options;
+    double begun = monotonic_seconds(), deadline = options->deadline > 0 ? options->deadline : HUGE_VAL;
+    bool known = !options->runner || (options->answered && *options->answered);
+    bench->runner = runner_open(bench->arena, options->runner, (Patience){deadline, options->stop}, why, transient);
+    if (bench->runner && options->answered)
+        *options->answered = true;
+    bool stopped = options->stop && *options->stop;
+    if (bench->runner || !*transient || stopped || monotonic_seconds() < deadline)
+        return bench->runner != NULL;
+    *transient = known || begun >= deadline;
+    if (*transient)
+        *why = "there was no time to start the worker";
+    return false;
+}
+
 Toolchain *const *toolchains_open(Arena *arena, Program *const *programs, int count, const Target *target,
                                   const ToolchainOptions *options, const char **why, bool *transient) {
     if (programs[0]->size_count) {
@@ -335,13 +353,12 @@ Toolchain *const *toolchains_open(Arena *arena, Program *const *programs, int co
     LockVoice voice = options->locks_warned && *options->locks_warned ? LOCK_TELLS : LOCK_WARNS;
     bench->lock = device_lock_open(arena, (WaitLimit){options->stop, options->deadline}, voice);
     bench->builders = builders_open(arena, programs, target, options);
-    double deadline = options->deadline > 0 ? options->deadline : HUGE_VAL;
-    bool late;
-    bench->runner = runner_open(arena, options->runner, (Patience){deadline, options->stop}, why, &late);
-    if (bench->runner && (!options->inputs || prepare(bench)))
+    *transient = false;
+    bool opened = open_runner(bench, why, transient);
+    if (opened && (!options->inputs || prepare(bench)))
         return bench->toolchains;
-    *transient = !bench->runner && late;
-    *why = bench->runner ? arena_printf(arena, "the inputs that are given: %s", bench->unprepared) : *why;
+    if (opened)
+        *why = arena_printf(arena, "the inputs that are given: %s", bench->unprepared);
     toolchains_close(bench->toolchains);
     return NULL;
 }

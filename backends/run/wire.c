@@ -129,7 +129,7 @@ bool wire_receive_some(Wire *wire, int descriptor, bool *complete) {
     if (wire->length < sizeof length)
         return true;
     memcpy(&length, wire->bytes, sizeof length);
-    if (length < 0 || length > WIRE_LIMIT)
+    if (length < 0 || length > (wire->limit ? wire->limit : WIRE_LIMIT))
         return false;
     if (wire->length == sizeof length + (size_t)length) {
         wire->length = (size_t)length;

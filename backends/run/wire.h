@@ -22,7 +22,8 @@ typedef enum RequestRefusal { REFUSED_OBJECT, REFUSED_THREADS, REFUSED_ALL } Req
 typedef struct Wire {
     uint8_t *bytes;
     size_t length, capacity, at;
-    bool failed; /* out of memory while writing, or read past the end */
+    int64_t limit; /* of a frame that is received; 0: WIRE_LIMIT */
+    bool failed;   /* out of memory while writing, or read past the end */
 } Wire;
 
 void wire_put(Wire *wire, const void *bytes, size_t count);

@@ -8,6 +8,7 @@
 #include "backends/run/worker_process.h"
 #include "lang/child.h"
 #include "lang/clock.h"
+#include "lang/terminal.h"
 #include "lang/waiting.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -181,18 +182,36 @@ static bool is_blank(char letter) {
     return (unsigned char)letter <= ' ';
 }
 
-const char *worker_last_message(Arena *arena, WorkerProcess *process) {
+/* The line that ends at *end, in the arena; *end goes to its beginning. Lines without words are left out. NULL: there is
+ * none. */
+static char *take_last_line(Arena *arena, const WorkerProcess *process, int *end) {
     const char *text = process->messages;
-    int end = process->message_bytes, begin;
-    while (end > 0 && is_blank(text[end - 1]))
-        end--;
-    for (begin = end; begin > 0 && text[begin - 1] != '\n'; begin--)
+    int last = *end, begin;
+    while (last > 0 && is_blank(text[last - 1]))
+        last--;
+    for (begin = last; begin > 0 && text[begin - 1] != '\n'; begin--)
         continue;
-    char *line = end ? arena_printf(arena, ": %.*s", end - begin, text + begin) : "";
-    for (char *at = line; *at; at++)
+    *end = begin;
+    return last ? arena_printf(arena, "%.*s", last - begin, text + begin) : NULL;
+}
+
+const char *worker_last_message(Arena *arena, WorkerProcess *process) {
+    int end = process->message_bytes;
+    char *line = take_last_line(arena, process, &end);
+    for (char *at = line; at && *at; at++)
         if ((unsigned char)*at < ' ' || *at == 127)
             *at = '?';
-    return line;
+    return line ? arena_printf(arena, ": %s", line) : "";
+}
+
+const char *worker_last_messages(Arena *arena, WorkerProcess *process) {
+    const char *lines = "", *line;
+    int end = process->message_bytes, count = 0;
+    while (count < MESSAGE_LINES && (line = take_last_line(arena, process, &end))) {
+        lines = arena_printf(arena, "%s%s%s", shown_line(arena, line), count ? " | " : "", lines);
+        count++;
+    }
+    return count > 1 ? arena_printf(arena, "; it wrote: %s", lines) : worker_last_message(arena, process);
 }
 
 /* --- speaking --- */
@@ -265,6 +284,13 @@ Exchange worker_exchange(WorkerProcess *process, const Wire *request, Wire *answ
     return EXCHANGE_ANSWERED;
 }
 
+void worker_read_on(const WorkerProcess *process, Wire *answer, size_t bytes) {
+    char read_bytes[256];
+    ssize_t got = 0;
+    while (answer->length < bytes && (got = read(process->output, read_bytes, sizeof read_bytes)) > 0)
+        wire_put(answer, read_bytes, (size_t)got);
+}
+
 /* --- ending --- */
 
 bool signal_is_fault(int signal) {
@@ -330,19 +356,16 @@ Death worker_death(Arena *arena, WorkerProcess *process) {
     int status = 0;
     if (!has_ended(process, death_seconds, &status)) {
         worker_kill(process);
-        const char *last = worker_last_message(arena, process);
-        return (Death){arena_printf(arena, "the worker closed its output%s", last), true};
+        return (Death){"the worker closed its output", true};
     }
     read_messages(process);
     kill(-process->pid, SIGKILL);
     close_ends(process);
     process->pid = 0;
-    const char *message = worker_last_message(arena, process);
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0, number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     if (process->command && code > SHELL_SIGNALS && signal_is_fault(code - SHELL_SIGNALS))
         number = code - SHELL_SIGNALS;
-    const char *why =
-        number ? arena_printf(arena, "the run ended with signal %d (%s)%s", number, strsignal(number), message)
-               : arena_printf(arena, "the worker exited with status %d%s", code, message);
+    const char *why = number ? arena_printf(arena, "the run ended with signal %d (%s)", number, strsignal(number))
+                             : arena_printf(arena, "the worker exited with status %d", code);
     return (Death){why, signal_is_fault(number)};
 }

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum { MESSAGE_BYTES = 2048 };
+enum { MESSAGE_BYTES = 2048, MESSAGE_LINES = 10 };
 
 typedef struct WorkerProcess {
     const char *command; /* a shell command that starts a worker elsewhere; NULL: the program */
@@ -45,12 +45,16 @@ void worker_find(Arena *arena, WorkerProcess *process);
 bool worker_start(WorkerProcess *process);
 /* Sends the request and waits for an answer. ENDED: the process closed its ends; LATE: it may still be at work. */
 Exchange worker_exchange(WorkerProcess *process, const Wire *request, Wire *answer, Patience patience);
-/* Waits briefly for the end of a process that closed its ends. */
+/* Adds to an answer that is none what else is there now, about so many bytes in all. */
+void worker_read_on(const WorkerProcess *process, Wire *answer, size_t bytes);
+/* Waits briefly for the end of a process that closed its ends. What it wrote to standard error is not in the reason. */
 Death worker_death(Arena *arena, WorkerProcess *process);
 void worker_kill(WorkerProcess *process);
 void worker_end(WorkerProcess *process);
 /* The last line that it wrote to standard error, after ": "; "" if there is none. */
 const char *worker_last_message(Arena *arena, WorkerProcess *process);
+/* The last lines, joined, on one; the same where there is one. */
+const char *worker_last_messages(Arena *arena, WorkerProcess *process);
 /* Whether a signal means a fault of the code that ran, not that somebody ended the process. */
 bool signal_is_fault(int signal);
 

@@ -119,10 +119,22 @@ is "$(cat policy session)" "passive 12 close
 shared" "does so in the session of the compiler"
 unset OMP_WAIT_POLICY GOMP_SPINCOUNT OMP_PROC_BIND
 
-tune --budget=3 --trials=3 --runner='exec sleep 1000' --db="$work/none3.db" -c conv.tensor -o hanging.o
-is "$status" 0 "nor workers that hang"
-like "$(cat err)" 'warning: layer is not tuned for host: the runner .* has not answered yet' "with a warning"
-ok "the default is emitted then too" test -s hanging.o
+fails "a command that does not answer" 'it has not answered for 3(\.[0-9]*)? s$|it has not answered for 2\.[0-9]* s$' \
+    "$TENSORC" --budget=3 --runner='exec sleep 1000'
+fails "a command that writes something else" "what it answers is not what tensorc-worker .*: 'Welcome to .x1B'\$" \
+    "$TENSORC" --runner='printf "Welcome to \033\n"; exec cat'
+fails "a command that says much" 'the worker exited with status 4; it wrote: 3 [|] 4 [|] 5 [|] .* [|] 12$' \
+    "$TENSORC" --runner='seq 1 12 >&2; exit 4'
+# The worker of this machine is not at fault where the time is short.
+cat >slow.sh <<END
+#!/bin/sh
+exec sleep 1000
+END
+chmod +x slow.sh
+runs "a worker that had no time to start" env TENSORC_WORKER=./slow.sh "$TENSORC" -O tune --budget=1 --trials=3 \
+    --db=slow.db -c conv.tensor -o slow.o
+like "$(cat err)" 'warning: layer is not tuned for host: there was no time to start the worker$' "has a warning"
+ok "the default is emitted then" test -s slow.o
 
 # --- while it searches: lines in a log now and then, one that ticks on a terminal, also when no trial ends
 "$TENSORC" -O tune --threads=1 --budget=3 --progress=0.2 --db=log.db -c conv.tensor -o log.o 2>log.err

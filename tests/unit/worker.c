@@ -203,9 +203,8 @@ static void test_orphan(Case *c) {
         return;
     close(file);
     c->runner = runner_open(
-        c->arena,
-        arena_printf(c->arena, "exec setsid sh -c '\"%s\"; echo ended >\"%s\"' 2>/dev/null", worker, ended), forever,
-        &why, NULL);
+        c->arena, arena_printf(c->arena, "exec setsid sh -c '\"%s\"; echo ended >\"%s\"' 2>/dev/null", worker, ended),
+        forever, &why, NULL);
     RunResult r = run_text(c, "for (volatile int i = 0;;) i = 0;", (RunRequest){.limit_seconds = 0.5});
     is_int(r.outcome, OUTCOME_TIMEOUT, "a worker out of reach hangs");
     runner_close(c->runner);
@@ -226,13 +225,20 @@ static void test_starts(Case *c) {
     } rows[] = {
         {"exec false", "exited with status 1", 60, false},
         {"echo no such machine >&2; exit 255", "status 255: no such machine$", 60, false},
-        {"printf 'a\\033[31mb\\nlast \\033[31mline\\n\\n' >&2; exit 7", ": last \\?\\[31mline$", 60, false},
+        {"printf 'a\\033[31mb\\nlast \\033[31mline\\n\\n' >&2; exit 7", "wrote: a.x1B\\[31mb . last .x1B\\[31mline$",
+         60, false},
+        {"printf 'last \\033[31mline\\n\\n' >&2; exit 7", "status 7: last \\?\\[31mline$", 60, false},
         {"no-such-command-anywhere", "status 127: .*not found", 60, false},
+        {"printf 'one\\ntwo\\n\\nthree\\033[0m\\n' >&2; exit 8", "status 8; it wrote: one . two . three.x1B\\[0m$", 60,
+         false},
+        {"seq 1 30 >&2; exit 8", "status 8; it wrote: 21 . 22 .* . 30$", 60, false},
+        {"printf 'Hello, \\033you\\nand all\\n'; exec cat", "of this version does: 'Hello, .x1Byou'$", 60, false},
+        {"echo Hi; sleep 60", "of this version does: 'Hi'$", 0.2, true},
         {"exec cat", "what it answers is not what tensorc-worker", 60, false},
         {"kill -TERM $$", "signal 15", 60, false},
         {"exec <&-; exec >&-; sleep 60", "closed its output", 60, false},
-        {"exec sleep 60", "has not answered yet", 0.2, true},
-        {"sleep 60 <&-", "has not answered yet", 0.2, true},
+        {"exec sleep 60", "has not answered for 0.2", 0.2, true},
+        {"sleep 60 <&-", "has not answered for 0.2", 0.2, true},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *why = "";
@@ -291,10 +297,9 @@ typedef struct Change {
     double value;
 } Change;
 static const Change changes[] = {
-    {"none", -1, 0},          {"zero", 3, 0},    {"negative", 3, -1e-3}, {"infinite", 3, INFINITY},
-    {"nan", 3, NAN},          {"huge", 3, 1e300}, {"tiny", 2, 1e-300},    {"minimum", 2, NAN},
-    {"spread", 1, -INFINITY}, {"repeats", 4, 0}, {"number", 0, 0},        {"steal", 5, NAN},
-    {"processor", 6, -1},     {"clean", 7, -1},  {"switches", 8, -1},
+    {"none", -1, 0},    {"zero", 3, 0},      {"negative", 3, -1e-3}, {"infinite", 3, INFINITY}, {"nan", 3, NAN},
+    {"huge", 3, 1e300}, {"tiny", 2, 1e-300}, {"minimum", 2, NAN},    {"spread", 1, -INFINITY},  {"repeats", 4, 0},
+    {"number", 0, 0},   {"steal", 5, NAN},   {"processor", 6, -1},   {"clean", 7, -1},          {"switches", 8, -1},
 };
 enum { CHANGES = sizeof changes / sizeof *changes };
 
@@ -354,10 +359,14 @@ static void test_ends(Case *c) {
         const char *body;
         bool transient;
     } rows[] = {
-        {"kill(getpid(), SIGTERM); pause(); return 0;", true},  {"kill(getpid(), SIGHUP); pause(); return 0;", true},
-        {"kill(getpid(), SIGINT); pause(); return 0;", true},   {"kill(getpid(), SIGKILL); pause(); return 0;", true},
-        {"kill(getpid(), SIGABRT); pause(); return 0;", false}, {"kill(getpid(), SIGILL); pause(); return 0;", false},
-        {"exit(1); return 0;", true},                           {"_exit(1); return 0;", true},
+        {"kill(getpid(), SIGTERM); pause(); return 0;", true},
+        {"kill(getpid(), SIGHUP); pause(); return 0;", true},
+        {"kill(getpid(), SIGINT); pause(); return 0;", true},
+        {"kill(getpid(), SIGKILL); pause(); return 0;", true},
+        {"kill(getpid(), SIGABRT); pause(); return 0;", false},
+        {"kill(getpid(), SIGILL); pause(); return 0;", false},
+        {"exit(1); return 0;", true},
+        {"_exit(1); return 0;", true},
     };
     const char *why = "";
     RunResult r;
