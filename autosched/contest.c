@@ -42,7 +42,6 @@ static void set_options(Contest *contest, int program) {
     TuneOptions *options = &contest->options[program];
     *options = *contest->file->options;
     options->trials = contest->trials;
-    options->budget_seconds = contest->own_budget;
     options->inputs = function->inputs;
     options->threads = function->target->threads;
     options->workshop = contest->file->bench->open_task ? &contest->workshop : NULL;
@@ -81,7 +80,7 @@ bool contest_is_known(Contest *contest, int *used) {
     *used = 0;
     if (!contest->options[0].maker ||
         !searches_are_known(planner->arena, planner->database, function->programs, function->count, function->target,
-                            function->user, &contest->options[0], used))
+                            function->user, &contest->options[0], used, &contest->spent))
         return false;
     contest->tuning->plan = recorded_plan(contest);
     return contest->tuning->plan.program != NULL;
@@ -129,7 +128,7 @@ bool contest_open(Contest *contest) {
     if (!contest->toolchains)
         return false;
     if (bench->begin)
-        bench->begin(bench->context, contest->number, contest->trials, contest->end);
+        bench->begin(bench->context, contest->number, contest->trials, contest->file->end);
     choose_preferred(contest);
     set_all_options(contest); /* with what was chosen now */
     contest->tuners = ARENA_ARRAY(planner->arena, Tuner *, function->count);

@@ -22,9 +22,8 @@ struct Contest {
     int trials;           /* its part, of all programs */
     double deadline, end; /* of searching; of the race after it; 0: none */
     double kept;          /* seconds, for what is done after the race */
-    bool spent;           /* the search has used all of its time */
+    bool spent;           /* the search has used all of its time, or an earlier one had the budget */
     int preferred;        /* chosen without measuring; until it is measured, no other one is better */
-    double own_budget;    /* that it has in any case: a search that used it counts as done; 0: none */
     TuneOptions *options; /* by program */
     Workshop workshop;
     Toolchain *const *toolchains;

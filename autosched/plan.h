@@ -10,10 +10,10 @@
 #include "autosched/search/search.h"
 
 typedef enum PlanOrigin {
-    PLAN_BY_SOURCE,    /* the user's block, which leaves nothing open */
-    PLAN_COMPLETED,    /* the user's block, and what the default adds to it */
-    PLAN_BY_DATABASE,  /* the best record */
-    PLAN_BY_TUNING,    /* measured now, or found by the same search before */
+    PLAN_BY_SOURCE,   /* the user's block, which leaves nothing open */
+    PLAN_COMPLETED,   /* the user's block, and what the default adds to it */
+    PLAN_BY_DATABASE, /* the best record */
+    PLAN_BY_TUNING,   /* measured now, or found by the same search before */
     PLAN_BY_DEFAULT
 } PlanOrigin;
 
@@ -35,7 +35,7 @@ typedef struct PlanFunction {
     /* The same function, whose const arguments are not packed, planned before: what was chosen for it holds for groups
      * of stages that read none of them. Or NULL. */
     const struct PlanFunction *unpacked;
-    bool chosen_again;    /* once more after a search, with packed arguments: time is kept for that */
+    bool chosen_again; /* once more after a search, with packed arguments: time is kept for that */
 } PlanFunction;
 
 /* What decides a plan besides the function. One for a compilation: choices are made once. */
@@ -60,8 +60,8 @@ typedef struct Planner {
 /* Whether the function has a block to which nothing is added: it has no holes and, for the model, nothing open. */
 bool plan_is_exact(const Planner *planner, const PlanFunction *function);
 /* The block with its holes filled as -O1 would fill them. NULL, with the reason, if no choice is legal. */
-const Schedule *plan_filled(const Planner *planner, const Program *program, const Target *target,
-                            const Schedule *block, NestError *error);
+const Schedule *plan_filled(const Planner *planner, const Program *program, const Target *target, const Schedule *block,
+                            NestError *error);
 /* The same schedule under a function's name and a target with which it can be pasted into the source. */
 const Schedule *plan_named(Arena *arena, const Schedule *schedule, const char *symbol, const Target *target);
 
@@ -109,7 +109,7 @@ typedef struct TuneBench {
     /* For a task of a function, on random inputs; or NULL. */
     const Toolchain *(*open_task)(void *context, int function, Program *program, double end);
     void (*close_task)(void *context, const Toolchain *toolchain);
-    /* The search for a function begins, with so many trials, until a monotonic time (0: none). */
+    /* The search for a function begins, with so many trials; all are to be over at a monotonic time (0: none). */
     void (*begin)(void *context, int function, int trials, double end);
     void (*progress)(void *context, int function, int program, const TuneProgress *progress);
     void (*end)(void *context, int function, const FunctionTuning *tuning);

@@ -10,8 +10,8 @@
 #include <math.h>
 
 enum {
-    TRIALS = 200,  /* for each function, if no number is given */
-    KEPT_OPEN = 6  /* functions whose toolchains stay open until they are searched */
+    TRIALS = 200, /* for each function, if no number is given */
+    KEPT_OPEN = 6 /* functions whose toolchains stay open until they are searched */
 };
 
 /* The functions that are searched, and what they have together. Lists are by place. */
@@ -22,7 +22,8 @@ typedef struct FileTuning {
     int count;
     int trials;      /* of all */
     bool leaves;     /* trials that a function does not use are for the others */
-    double deadline, own_budget; /* own_budget: see Contest; 0: none */
+    int spent;       /* functions that had the budget in earlier searches */
+    double deadline; /* 0: none */
 } FileTuning;
 
 static void tell_end(const FileTuning *all, const Contest *contest) {
@@ -51,12 +52,12 @@ static void add_function(FileTuning *all, const PlanFunction *function, int numb
     Contest *contest = &all->contests[all->count];
     int part = part_of_trials(*left, functions), used = 0;
     *contest = (Contest){.file = &all->file, .function = function, .number = number, .tuning = tuning, .trials = part};
-    contest->own_budget = all->own_budget;
     *tuning = (FunctionTuning){.function = function, .transient = true};
     bool known = contest_is_known(contest, &used);
     int taken = known && all->leaves && used < part ? used : part;
     *left -= taken;
     all->count += !known;
+    all->spent += contest->spent;
     all->trials -= known ? taken : 0;
     if (known)
         tell_end(all, contest);
@@ -70,6 +71,14 @@ static void share_trials(FileTuning *all) {
         all->trials -= all->contests[c].trials;
     }
     all->trials = left;
+}
+
+/* Functions that had the budget keep their shares of it; the others have theirs. */
+static void share_time(FileTuning *all, int functions) {
+    if (all->deadline <= 0 || !all->spent)
+        return;
+    double part = all->file.options->budget_seconds * (functions - all->spent) / functions;
+    all->deadline = all->file.end = fmin(all->deadline, monotonic_seconds() + part);
 }
 
 /* --- beginning --- */
@@ -179,13 +188,13 @@ bool autosched_tune(Planner *planner, const PlanFunction *functions, int count, 
     shared.model = model;
     FileTuning all = {.file = {planner, &shared, bench, deadline}, .leaves = options->trials > 0, .deadline = deadline};
     all.trials = options->trials > 0 ? options->trials : TRIALS * count;
-    all.own_budget = count > 0 ? options->budget_seconds / count : 0;
     all.contests = ARENA_ARRAY(planner->arena, Contest, count);
     all.searches = ARENA_ARRAY(planner->arena, FunctionSearch, count);
     int left = all.trials;
     for (int f = 0; f < count; f++)
         add_function(&all, &functions[f], f, count - f, &left, &tunings[f]);
     share_trials(&all);
+    share_time(&all, count);
     bool measurable = begin_functions(&all);
     FunctionBench lender = {&all, lend, take_back};
     Together *together = together_new(planner->arena, options, &lender, all.searches, all.count);

@@ -171,6 +171,7 @@ static void begin_function(void *context, int number, int trials, double end) {
     const PlanFunction *asked = &file->asked[number];
     progress_end(file);
     catch_stop_signals();
+    file->end = end;
     if (file->unfit[number])
         show(stderr, "tensorc: %s is measured with random contents where a file does not fit: %s\n",
              file->functions[number]->unit->program->symbol, file->unfit[number]);
@@ -228,14 +229,19 @@ static const TuneBench *bench_of(TunedFile *file) {
 
 /* --- what is measured where --- */
 
-/* What the default depends on besides its task: this build of the compiler, and the seed. */
-static const char *name_maker(const Compilation *c) {
+/* This build of the compiler; NULL: it is not known. */
+static const char *name_compiler(const Compilation *c) {
     struct stat file = {0};
     const char *path = own_path(c->arena);
     if (stat("/proc/self/exe", &file) && (!path || stat(path, &file)))
         return NULL;
-    return arena_printf(c->arena, "%s %lld %lld.%09ld %llu", PACKAGE_VERSION, (long long)file.st_size,
-                        (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec, (unsigned long long)c->options->seed);
+    return arena_printf(c->arena, "%s %lld %lld.%09ld", PACKAGE_VERSION, (long long)file.st_size,
+                        (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+}
+
+/* What the default depends on besides its task. */
+static const char *name_maker(const Compilation *c, const char *compiler) {
+    return arena_printf(c->arena, "%s %llu", compiler, (unsigned long long)c->options->seed);
 }
 
 /* The processor's name; NULL: the system does not tell. */
@@ -267,8 +273,10 @@ static const char *name_device(const Compilation *c) {
 
 static TuneOptions search_options(Compilation *c) {
     const Options *o = c->options;
+    const char *compiler = search_is_cold(o->search) ? NULL : name_compiler(c);
     return (TuneOptions){.trials = o->trials,
-                         .maker = search_is_cold(o->search) ? NULL : name_maker(c),
+                         .compiler = compiler,
+                         .maker = compiler ? name_maker(c, compiler) : NULL,
                          .file = c->input,
                          .budget_seconds = o->budget,
                          .device = name_device(c),

@@ -402,8 +402,8 @@ bool database_find_note(Database *database, const char *task, const char *target
 
 bool database_note_budget(Database *database, const char *tasks, const char *target, int threads, const char *maker,
                           double seconds) {
-    static const char sql[] =
-        "INSERT OR REPLACE INTO budgets(tasks, target, threads, maker, seconds) VALUES(?, ?, ?, ?, ?)";
+    static const char sql[] = "INSERT INTO budgets(tasks, target, threads, maker, seconds) VALUES(?, ?, ?, ?, ?)"
+                              " ON CONFLICT DO UPDATE SET seconds = max(seconds, excluded.seconds)";
     sqlite3_stmt *insert;
     if (!database_begin_changes(database) || sqlite3_prepare_v2(database->handle, sql, -1, &insert, NULL) != SQLITE_OK)
         return false;

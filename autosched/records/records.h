@@ -117,11 +117,11 @@ bool database_note(Database *database, const char *task, const char *target, int
 /* False: that maker left none. */
 bool database_find_note(Database *database, const char *task, const char *target, int threads, const char *maker,
                         SearchNote *note);
-/* Notes the budget that searches for a function spent, over all its programs; tasks: the hash of their tasks. False:
- * could not be written. */
+/* Notes the budget of the file with which searches for a function, over all its programs, used their time; tasks: the
+ * hash of their tasks. False: could not be written. */
 bool database_note_budget(Database *database, const char *tasks, const char *target, int threads, const char *maker,
                           double seconds);
-/* The budget noted; 0: that maker noted none. */
+/* The most that was noted; 0: that maker noted none. */
 double database_find_budget(Database *database, const char *tasks, const char *target, int threads, const char *maker);
 
 #endif

@@ -28,10 +28,10 @@ static const struct KindInSql {
 /* Notes and texts of programs: files of older versions lack these tables. */
 static const char notes_schema[] =
     "CREATE TABLE IF NOT EXISTS searches(task TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL,"
-    " maker TEXT NOT NULL, trials INTEGER NOT NULL, exhausted INTEGER NOT NULL, PRIMARY KEY(task, target, threads))"
-    " WITHOUT ROWID;"
+    " maker TEXT NOT NULL, trials INTEGER NOT NULL, exhausted INTEGER NOT NULL,"
+    " PRIMARY KEY(task, target, threads, maker)) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS budgets(tasks TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL,"
-    " maker TEXT NOT NULL, seconds REAL NOT NULL, PRIMARY KEY(tasks, target, threads)) WITHOUT ROWID;"
+    " maker TEXT NOT NULL, seconds REAL NOT NULL, PRIMARY KEY(tasks, target, threads, maker)) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS tasks(task TEXT PRIMARY KEY NOT NULL, program TEXT NOT NULL) WITHOUT ROWID;";
 
 static void add_column(Text *sql, const RecordColumn *column) {
@@ -70,18 +70,21 @@ void schema_add_names(Text *sql, const Database *database, const char *table) {
 
 /* Whether the file has today's tables. */
 static bool is_current(const Database *database) {
-    bool current = has_column(database, "records", "inputs", true) && has_column(database, "tasks", "program", false);
+    bool current = has_column(database, "records", "inputs", true) && has_column(database, "tasks", "program", false) &&
+                   has_column(database, "searches", "maker", true) && has_column(database, "budgets", "maker", true);
     for (int c = 0; c < RECORD_COLUMN_COUNT && current; c++)
         current = has_column(database, "records", record_columns[c].name, false);
     return current;
 }
 
+/* Notes are of no use to other makers than their own, and older versions are others. */
 bool schema_renew(Database *database) {
     if (is_current(database))
         return true;
     Text sql = {.arena = arena_new()};
     bool begun = database_run(database, "SAVEPOINT renewed");
     bool renewed = begun && database_run(database, "ALTER TABLE records RENAME TO old_records") &&
+                   database_run(database, "DROP TABLE IF EXISTS searches; DROP TABLE IF EXISTS budgets") &&
                    database_run(database, schema_tables(sql.arena));
     text_add(&sql, "INSERT INTO records SELECT ");
     schema_add_names(&sql, database, "old_records");

@@ -108,6 +108,7 @@ typedef struct TuneOptions {
     const char *device, *toolchain; /* of the Record; or NULL */
     int processors;                 /* that the device has; 0: not known */
     RecordLog *log;                 /* NULL: none */
+    const char *compiler;           /* by which it is noted that a budget was spent; NULL: nothing is noted */
     const char *maker;        /* names the compiler and the seed, which decide the default; NULL: nothing is noted */
     int threads;              /* threads of generated code: part of the key */
     const char *inputs;       /* names the arguments' contents, NULL: random; records of others do not count */
@@ -206,9 +207,10 @@ bool tuner_is_lost(const Tuner *tuner);
 void tuner_grant(Tuner *tuner, int trials);
 TuneResult *tuner_finish(Tuner *tuner);
 /* Whether nothing is left to search: earlier searches by the same maker noted that they know each default, with enough
- * trials of each program or of all, or no others left; or that they spent the budget. *used: the trials noted. */
+ * trials of each program or of all, or no others left; or that they *spent the budget, with whatever seed. *used: the
+ * trials noted. */
 bool searches_are_known(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
-                        const Schedule *user, const TuneOptions *options, int *used);
+                        const Schedule *user, const TuneOptions *options, int *used, bool *spent);
 /* Notes that the searches spent the budget and the best one knows its default. False: could not be written. */
 bool searches_note_budget(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
                           const Schedule *user, const TuneOptions *options);

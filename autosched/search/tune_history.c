@@ -140,20 +140,20 @@ static const char *hash_tasks(Arena *arena, Program *const *programs, int count,
 
 bool searches_note_budget(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
                           const Schedule *user, const TuneOptions *options) {
-    return options->maker &&
+    return options->compiler &&
            database_note_budget(database, hash_tasks(arena, programs, count, user, options), database_target(target),
-                                options->threads, options->maker, options->budget_seconds);
+                                options->threads, options->compiler, options->budget_seconds);
 }
 
 static bool budget_is_spent(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
                             const Schedule *user, const TuneOptions *options) {
-    return options->budget_seconds > 0 &&
+    return options->compiler && options->budget_seconds > 0 &&
            database_find_budget(database, hash_tasks(arena, programs, count, user, options), database_target(target),
-                                options->threads, options->maker) >= options->budget_seconds;
+                                options->threads, options->compiler) >= options->budget_seconds;
 }
 
 bool searches_are_known(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
-                        const Schedule *user, const TuneOptions *options, int *used) {
+                        const Schedule *user, const TuneOptions *options, int *used, bool *spent) {
     bool enough = true, all = true;
     int own[count];
     *used = 0;
@@ -165,6 +165,6 @@ bool searches_are_known(Arena *arena, Database *database, Program *const *progra
         own[i] = note.trials;
         *used += note.trials;
     }
-    return (all && (enough || counted_trials(own, count, options->trials) >= options->trials)) ||
-           budget_is_spent(arena, database, programs, count, target, user, options);
+    *spent = budget_is_spent(arena, database, programs, count, target, user, options);
+    return *spent || (all && (enough || counted_trials(own, count, options->trials) >= options->trials));
 }

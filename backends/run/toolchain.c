@@ -311,8 +311,8 @@ static void make_station(Bench *bench, int number, const Program *program) {
     bench->toolchains[number] = &station->toolchain;
 }
 
-/* Starts the worker. A command that does not answer in time is at fault, unless it answered before, or there was no time
- * to begin with; the worker of this machine is not. *transient: at another time it may be possible. */
+/* Starts the worker. A command that does not answer in time is at fault, unless it answered before, or there was no
+ * time to begin with; the worker of this machine is not. *transient: at another time it may be possible. */
 static bool open_runner(Bench *bench, const char **why, bool *transient) {
     const ToolchainOptions *options = &bench->options;
     double begun = monotonic_seconds(), deadline = options->deadline > 0 ? options->deadline : HUGE_VAL;

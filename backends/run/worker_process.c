@@ -182,8 +182,8 @@ static bool is_blank(char letter) {
     return (unsigned char)letter <= ' ';
 }
 
-/* The line that ends at *end, in the arena; *end goes to its beginning. Lines without words are left out. NULL: there is
- * none. */
+/* The line that ends at *end, in the arena; *end goes to its beginning. Lines without words are left out. NULL: there
+ * is none. */
 static char *take_last_line(Arena *arena, const WorkerProcess *process, int *end) {
     const char *text = process->messages;
     int last = *end, begin;

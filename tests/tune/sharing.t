@@ -43,6 +43,13 @@ tune --budget=4 --trials=100000 --db=spent.db -c two.tensor -o two.o
 is "$status $(grep -c 'tuned product' err) $(grep -c 'tuned small' err)" "0 0 1" \
     "what is new in the source is searched for" ||
     diag_file err
+[ "$(sed -n 's/^tensorc: tuned small: .* in \([0-9]*\)[0-9.]* s.*/\1/p' err)" -le 2 ]
+report $? "with its share of the budget" || diag_file err
+{ cat defs.tensor; echo 'export scale(N=4) as small'; } >only.tensor
+tune --budget=4 --trials=100000 --db=spent.db -c only.tensor -o only.o
+is "$status $(cat err)" "0 " "without the other function nothing is left to be done" || diag_file err
+tune --budget=4 --trials=100000 --seed=8 --db=spent.db -c two.tensor -o two.o
+is "$status $(cat err)" "0 " "nor is with another seed" || diag_file err
 tune --budget=6 --trials=100000 --db=spent.db -c one.tensor -o more.o
 like "$(cat err)" 'tuned product: .*, after [0-9]+ in the database' "a larger one goes on"
 

@@ -402,11 +402,13 @@ static void test_cut(Arena *arena, const Program *program, const Target *target)
         tuner_grant(tuner, 40);
         TuneResult *result = tuner_finish(tuner);
         int used;
+        bool spent;
         ok(result->lost && result->why && !strcmp(result->why, "it failed"), "cut after %d runs: %s", after,
            result->why);
         ok(result->measured < 40 && count_failures(arena, database, program, target) == 0,
            "the search ends: after %d trials", result->measured);
-        ok(!searches_are_known(arena, database, (Program *[]){(Program *)program}, 1, target, NULL, &options, &used),
+        ok(!searches_are_known(arena, database, (Program *[]){(Program *)program}, 1, target, NULL, &options, &used,
+                               &spent),
            "and the next one goes on");
         database_close(database);
         simulated_close(&simulated);
@@ -517,16 +519,17 @@ static void test_inputs(Arena *arena, Program *program, const Target *target) {
         Simulated simulated;
         Record record = {0};
         int used = 0;
+        bool spent;
         options.inputs = inputs[i];
         simulated_open(&simulated, arena, program, target);
         simulated.slower = 1 + i % 2;
-        bool known = searches_are_known(arena, database, &program, 1, target, NULL, &options, &used);
+        bool known = searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent);
         ok(known == (i >= 2), "the inputs '%s' are known when they were searched before", name);
         TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
         is_int(result->measured, i < 2 ? 12 : 0, "the inputs '%s' are searched with %s", name, i < 2 ? "" : "once");
         database_best(arena, database, program, target, NULL, 2, name, &record);
         ok(record.seconds == result->seconds && !strcmp(record.inputs, name), "the best record is one of theirs");
-        ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used) && used == 12,
+        ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent) && used == 12,
            "and all are noted");
         simulated_close(&simulated);
     }
@@ -664,43 +667,67 @@ static void test_notes(Arena *arena, Program *program, const Target *target) {
     TuneOptions options = options_for(20);
     options.maker = "one";
     int used;
+    bool spent;
     simulated_open(&simulated, arena, program, target);
-    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used), "nothing is known at first");
+    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent),
+       "nothing is known at first");
     tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
-    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used),
+    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent),
        "a search that was made is known");
     is_int(used, 20, "with its trials");
-    ok(!searches_are_known(arena, database, both, 2, target, NULL, &options, &used),
+    ok(!searches_are_known(arena, database, both, 2, target, NULL, &options, &used, &spent),
        "of several programs all have to be");
     options.trials = 21;
-    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used), "more trials are not");
+    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent), "more trials are not");
     options.trials = 20;
     options.maker = "other";
-    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used),
+    options.compiler = "a compiler";
+    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent),
        "nor is another maker's default");
     options.budget_seconds = 5;
-    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used), "nor is a budget");
+    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent), "nor is a budget");
     ok(searches_note_budget(arena, database, &program, 1, target, NULL, &options), "a budget was spent");
-    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used), "it is known");
+    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent), "it is known");
     options.budget_seconds = 4;
-    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used), "so is a smaller one");
+    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent), "so is a smaller one");
     options.budget_seconds = 6;
-    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used), "a larger one is not");
+    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent), "a larger one is not");
     options.budget_seconds = 5;
-    ok(!searches_are_known(arena, database, both, 2, target, NULL, &options, &used), "nor is that of other programs");
+    ok(!searches_are_known(arena, database, both, 2, target, NULL, &options, &used, &spent),
+       "nor is that of other programs");
     options.maker = "one";
-    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used), "trials are still known");
+    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent) && spent,
+       "another seed's budget is known");
+    options.compiler = "another";
+    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent) && !spent,
+       "another compiler's is not, though trials still are");
+    options.budget_seconds = 3;
+    ok(searches_note_budget(arena, database, &program, 1, target, NULL, &options), "it spends a smaller one");
     options.trials = 1000;
-    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used),
-       "another maker's budget is not");
+    options.compiler = "a compiler";
+    options.budget_seconds = 5;
+    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent),
+       "which does not take away what the first one noted");
+    options.budget_seconds = 4;
+    searches_note_budget(arena, database, &program, 1, target, NULL, &options);
+    options.budget_seconds = 5;
+    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent),
+       "nor does a smaller one of its own");
+    options.maker = "two";
     options.budget_seconds = 0;
+    tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    options.maker = "one";
+    options.trials = 20;
+    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent),
+       "nor do trials of another maker");
+    options.maker = "one";
     simulated_close(&simulated);
 
     simulated_open(&simulated, arena, small, target);
     options.trials = 5000;
     TuneResult *result = tune(arena, small, target, NULL, &simulated.toolchain, database, &options);
     options.trials = 1000000;
-    ok(searches_are_known(arena, database, &small, 1, target, NULL, &options, &used),
+    ok(searches_are_known(arena, database, &small, 1, target, NULL, &options, &used, &spent),
        "nothing is left of a small space");
     is_int(used, result->trials, "all of which was tried");
     simulated_close(&simulated);
@@ -710,7 +737,7 @@ static void test_notes(Arena *arena, Program *program, const Target *target) {
     options.trials = 8;
     tune(arena, simulated.program, target, NULL, &simulated.toolchain, database, &options);
     both[0] = (Program *)simulated.program;
-    ok(!searches_are_known(arena, database, both, 1, target, NULL, &options, &used),
+    ok(!searches_are_known(arena, database, both, 1, target, NULL, &options, &used, &spent),
        "a search without its default is not known");
     simulated_close(&simulated);
     database_close(database);
