@@ -39,13 +39,12 @@ static void add_log(Compilation *c, UsedFiles *files) {
         add_file(c, files, USE_WRITTEN, c->options->log);
 }
 
-/* The database and the file that SQLite keeps beside it. */
+/* The database and the files that SQLite may keep beside it. */
 static void add_database(Compilation *c, UsedFiles *files) {
     const char *path = c->options->database ? c->options->database : database_default_path(c->arena);
-    if (!path)
-        return;
-    add_file(c, files, USE_DATABASE, path);
-    add_file(c, files, USE_DATABASE, arena_printf(c->arena, "%s-journal", path));
+    const char *file;
+    for (int f = 0; path && (file = database_file(c->arena, path, f)); f++)
+        add_file(c, files, USE_DATABASE, file);
 }
 
 /* Two files that are only read may be the same, and so may two files of the database. Files are sorted by their use,

@@ -2,7 +2,6 @@
 #include "driver/driver.h"
 #include "driver/import/import.h"
 #include "lang/terminal.h"
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -86,11 +85,8 @@ int main(int argc, char **argv) {
     if (status < 0)
         status = compile_all(arena, &options);
     arena_free(arena);
-    /* Printed text must have arrived: a full disk behind standard output is an error too. A reader that takes only the
-     * first lines, as head does, is not reported. */
-    if (fflush(stdout) || ferror(stdout)) {
-        if (errno != EPIPE)
-            complain("cannot write to standard output");
+    if (!flush_standard_output()) { /* printed text must have arrived: a full disk behind it is an error too */
+        complain("cannot write to standard output");
         status = status ? status : 1;
     }
     json_close();

@@ -62,7 +62,7 @@ static void add_current(Text *text, Arena *arena, const ShownSearches *shown, bo
     text_add(text, "tuning %s: %d", program->symbol, totals.trials);
     if (alone)
         text_add(text, "/%d", shown->trials);
-    text_add(text, " trials");
+    text_add(text, totals.trials == 1 && !alone ? " trial" : " trials");
     if (totals.failed)
         text_add(text, ", %d failed", totals.failed);
     if (totals.best < HUGE_VAL)

@@ -26,6 +26,11 @@ bool write_all(int file, const void *data, size_t bytes);
 /* Writes a file without a name, or a temporary one beside path, and gives it that name: whole or not at all. "-" is
  * standard output; devices and pipes are written in place. False with errno set, nothing left behind. */
 bool write_whole(const char *path, const void *data, size_t bytes);
+/* Whether standard output is a pipe that nobody reads any more, as after head: what is written there from then on is
+ * dropped, and that is no error. */
+bool nobody_reads_output(void);
+/* Writes what is printed to standard output; false with errno set. */
+bool flush_standard_output(void);
 /* The same, of parts that follow each other: none is copied. */
 typedef struct FilePart {
     const void *data;

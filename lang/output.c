@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdio_ext.h>
@@ -200,15 +201,24 @@ bool can_write_whole(const char *path) {
     return good;
 }
 
-/* After what was printed before. What cannot be written is dropped, so that it fails once. */
-static bool write_standard_output(const Contents *contents) {
-    if (fflush(stdout) == 0)
-        return write_parts(STDOUT_FILENO, contents);
+bool nobody_reads_output(void) {
+    struct pollfd output = {.fd = STDOUT_FILENO};
+    return poll(&output, 1, 0) > 0 && output.revents & POLLERR;
+}
+
+/* What was printed before. What cannot be written is dropped, so that it fails once. */
+bool flush_standard_output(void) {
+    if (!ferror(stdout) && fflush(stdout) == 0)
+        return true;
     int error = errno;
     __fpurge(stdout);
     clearerr(stdout);
     errno = error;
-    return false;
+    return nobody_reads_output();
+}
+
+static bool write_standard_output(const Contents *contents) {
+    return flush_standard_output() && (write_parts(STDOUT_FILENO, contents) || nobody_reads_output());
 }
 
 bool write_whole_parts(const char *path, const FilePart *parts, int count) {

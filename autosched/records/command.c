@@ -8,8 +8,6 @@
 #include "lang/terminal.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -42,21 +40,9 @@ static int complain_damage(const Database *database) {
     return complain("tuning database '%s': a record of it is damaged", database->path);
 }
 
-static bool reader_is_gone(void) {
-    struct pollfd output = {.fd = STDOUT_FILENO};
-    return poll(&output, 1, 0) > 0 && output.revents & POLLERR;
-}
-
-/* Output errors (a full disk) show at the flush. A reader that stops early, as head does, needs no message. What was
- * not written is dropped, so that nobody complains of it once more. */
+/* Output errors (a full disk) show at the flush. */
 static int finish_output(void) {
-    if (!ferror(stdout) && fflush(stdout) == 0)
-        return EXIT_OK;
-    if (!reader_is_gone())
-        complain("cannot write 'standard output': %s", strerror(errno));
-    clearerr(stdout);
-    __fpurge(stdout);
-    return EXIT_INPUT;
+    return flush_standard_output() ? EXIT_OK : complain("cannot write 'standard output': %s", strerror(errno));
 }
 
 /* Shows a text that names what it holds: the control characters of these names are escaped. */
@@ -160,10 +146,13 @@ static bool is_database(const char *path) {
 }
 
 static int write_export(Arena *arena, const Database *database, const char *path, const Text *text) {
-    FileIdentity output = file_identity(arena, path), own = file_identity(arena, database->path);
-    FileIdentity journal = file_identity(arena, arena_printf(arena, "%s-journal", database->path));
-    if (file_is_same(&output, &own) || file_is_same(&output, &journal))
-        return complain("the output '%s' is the tuning database '%s' itself", path, database->path);
+    FileIdentity output = file_identity(arena, path);
+    const char *own;
+    for (int f = 0; (own = database_file(arena, database->path, f)); f++) {
+        FileIdentity identity = file_identity(arena, own);
+        if (file_is_same(&output, &identity))
+            return complain("the output '%s' is the tuning database '%s' itself", path, database->path);
+    }
     if (output.exists && !output.shared && is_database(path))
         return complain("the output '%s' is a database: what it holds would be lost", path);
     return write_whole(path, text->text, text->length) ? EXIT_OK

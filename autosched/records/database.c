@@ -237,6 +237,12 @@ const char *database_default_path(Arena *arena) {
     return home && *home ? arena_printf(arena, "%s/.local/share/tensorc/tuning.db", home) : NULL;
 }
 
+const char *database_file(Arena *arena, const char *path, int number) {
+    static const char *const endings[] = {"", "-journal", "-wal", "-shm"};
+    bool any = (size_t)number < sizeof endings / sizeof *endings;
+    return any ? arena_printf(arena, "%s%s", path, endings[number]) : NULL;
+}
+
 const char *database_target(const Target *target) {
     return target->cpu && *target->cpu ? target->cpu : target->name;
 }

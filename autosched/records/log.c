@@ -4,6 +4,7 @@
  * killed leaves whole lines. What the database replaces stays in the log: each line is what was measured then.
  */
 #include "autosched/records/database.h"
+#include "lang/files.h"
 #include "lang/terminal.h"
 
 #include <errno.h>
@@ -57,7 +58,8 @@ void record_log(RecordLog *log, const char *event, const Record *record) {
     fclose(stream);
     arena_free(scratch);
     ssize_t written = write(log->file, line, length);
-    if (written != (ssize_t)length && !log->trouble)
+    bool unread = written < 0 && !strcmp(log->path, "-") && nobody_reads_output();
+    if (written != (ssize_t)length && !log->trouble && !unread)
         log->trouble = written < 0 ? errno : ENOSPC;
     free(line);
 }

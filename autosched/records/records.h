@@ -64,6 +64,8 @@ bool database_failed(const Database *database);
 void database_close(Database *database);
 /* The default path: $TENSORC_DB, else tensorc/tuning.db under $XDG_DATA_HOME or ~/.local/share; NULL: none is set. */
 const char *database_default_path(Arena *arena);
+/* The files of the database at the path, by number: it, and what SQLite may keep beside it. NULL: no more. */
+const char *database_file(Arena *arena, const char *path, int number);
 bool database_add(Database *database, const Record *record); /* false: could not be written (full disk) */
 /* All or none, in one transaction. */
 bool database_add_all(Database *database, const Record *records, int count);

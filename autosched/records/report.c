@@ -37,7 +37,7 @@ static void add_head(Text *out, Database *database, const Record *record) {
     if (program)
         text_add(out, "program\n%s", program);
     text_add(out, "%6s %-11s %14s %14s %12s %12s %12s %8s %9s %6s  %s\n", "trial", "outcome", "seconds", "best so far",
-             "prediction", "reference", "undisturbed", "switches", "processor", "steal", "policy; model");
+             "prediction", "reference", "undisturbed", "switches", "processor", "steal", "policy; model; why");
 }
 
 bool disturbance_is_known(const Disturbance *d) {
@@ -64,7 +64,8 @@ static void add_trial(Text *out, const Record *record, double best) {
              number_text(arena, "%.6g", best, best < HUGE_VAL),
              number_text(arena, "%.6g", record->prediction, !isnan(record->prediction)));
     add_signals(out, record);
-    text_add(out, "  %s; %s\n", or_dash(out, record->policy), or_dash(out, record->model));
+    text_add(out, "  %s; %s", or_dash(out, record->policy), or_dash(out, record->model));
+    text_add(out, "%s%s\n", good ? "" : "; ", good ? "" : or_dash(out, record->why));
 }
 
 static void add_best(Text *out, const Record *best) {

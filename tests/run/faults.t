@@ -152,6 +152,8 @@ for db in ../empty/k.o linked/k.o ../empty/./k.o; do
 done
 fault 1 "is the tuning database 'linked/k" "a header that is to be the database of a search" \
     -O tune --trials=1 -c good.tensor -DM=8 -DN=8 -DK=8 -o ../empty/k.o --header ../empty/k --db=linked/k
+fault 1 'is the tuning database' "the file -wal" -c good.tensor -o ../empty/k.o --emit-schedule=k.db-wal --db=k.db
+fault 1 'is the tuning database' "the file -shm" -c good.tensor -o ../empty/k.o --emit-schedule=k.db-shm --db=k.db
 fault 1 'is the tuning database' "the file beside the database" -c good.tensor -o k.db-journal --db=k.db
 : >blank.tensor
 fault 1 "input file 'blank.tensor' is the tuning database" "an input that is the database" \
@@ -178,8 +180,17 @@ if [ -w /dev/full ]; then
 else
     skip "no /dev/full here" 4
 fi
-{ sleep 0.2; "$TENSORC" --help 2>"$work/said"; } | true
-is "$(cat "$work/said")" "" "a reader that went away is no fault to tell"
+# Here nobody reads any more before anything is written.
+for words in '--help' '-S good.tensor -o -' '-run -DV=2 -DD=2 -DN=2 gather.tensor' \
+    '-run -DV=2 -DD=2 -DN=2 gather.tensor --output=O=-'; do
+    rm -f "$work/unread"
+    {
+        until [ -e "$work/unread" ]; do sleep 0.1; done
+        "$TENSORC" $words 2>"$work/said"
+        echo "$?" >>"$work/said"
+    } | { exec 0<&-; : >"$work/unread"; }
+    is "$(cat "$work/said")" "0" "$words: a reader that went away is no fault"
+done
 (
     ulimit -f 1
     exec "$TENSORC" -c good.tensor -o grown.o

@@ -20,7 +20,8 @@ whose() {
     record aa11 ok 0.5 'unroll(S0.x0)' "$(whose 2)" 'trial 2' 'policy anneal:cold' 'model xgboost' 'prediction -1.5' \
         'operations 1000' 'peak 4000' 'wall 1.5' 'reference 1.25' 'switches 12' 'processor_part 0.875' 'steal 0.02' \
         'undisturbed 2'
-    record aa11 crash 0 'vectorize(S0.x0)' "$(whose 3)" 'trial 3' 'policy anneal:cold' 'model xgboost' 'prediction 2'
+    record aa11 crash 0 'vectorize(S0.x0)' "$(whose 3)" 'trial 3' 'why the run ended' 'policy anneal:cold' \
+        'model xgboost' 'prediction 2'
     record aa11 ok 2 'parallel(S0.x0)' "$(whose 1)" 'trial 1' 'policy default' 'model xgboost' 'operations 1000' \
         'peak 4000' \
         'wall 2.5'
@@ -43,10 +44,10 @@ function  f (matmul) of f.tensor
 target    znver4, threads 2, inputs -
 device    a box
 toolchain tensorc 9
- trial outcome            seconds    best so far   prediction    reference  undisturbed switches processor  steal  policy; model
+ trial outcome            seconds    best so far   prediction    reference  undisturbed switches processor  steal  policy; model; why
      1 ok                       2              2            -            -            -        -         -      -  default; xgboost
      2 ok                     0.5            0.5         -1.5         1.25       2 of 3       12       88%     2%  anneal:cold; xgboost
-     3 crash                    -            0.5            2            -            -        -         -      -  anneal:cold; xgboost
+     3 crash                    -            0.5            2            -            -        -         -      -  anneal:cold; xgboost; the run ended
 best      0.5 s, 50.0% of the peak
 unroll(S0.x0)
 
@@ -55,7 +56,7 @@ function  f (matmul) of f.tensor
 target    znver4, threads 2, inputs cafe
 device    a box
 toolchain tensorc 9
- trial outcome            seconds    best so far   prediction    reference  undisturbed switches processor  steal  policy; model
+ trial outcome            seconds    best so far   prediction    reference  undisturbed switches processor  steal  policy; model; why
      1 ok                       4              4            -            -            -        -         -      -  -; -
 best      4 s, - of the peak
 parallel(S0.x0)
