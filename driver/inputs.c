@@ -52,11 +52,46 @@ bool load_input(Compilation *c, const Program *program, const int64_t *sizes, co
     return array != NULL;
 }
 
+static bool is_inout(const Program *program, const Tensor *output) {
+    for (int i = 0; i < program->tensor_count; i++)
+        if (program->tensors[i]->role == ROLE_INITIAL && program->tensors[i]->buffer == output)
+            return true;
+    return false;
+}
+
+bool argument_has_contents(const Program *program, const Argument *a) {
+    return !a->tensor || a->tensor->role != ROLE_OUTPUT || is_inout(program, a->tensor);
+}
+
+/* The argument that takes contents; NULL: there is none of that name. */
 static const Argument *find_argument(const Program *program, const char *name) {
     for (int i = 0; i < program->argument_count; i++)
-        if (!strcmp(argument_name(&program->arguments[i]), name))
+        if (!strcmp(argument_name(&program->arguments[i]), name) &&
+            argument_has_contents(program, &program->arguments[i]))
             return &program->arguments[i];
     return NULL;
+}
+
+bool refuse_output_as_input(Program *const *programs, int count, const char *name) {
+    for (int p = 0; p < count; p++)
+        for (int i = 0; i < programs[p]->argument_count; i++) {
+            const Argument *a = &programs[p]->arguments[i];
+            if (strcmp(argument_name(a), name) || argument_has_contents(programs[p], a))
+                continue;
+            complain("%s of %s has no contents before the call: it is a result that is not inout", name,
+                     programs[p]->symbol);
+            return true;
+        }
+    return false;
+}
+
+const char *given_inputs(Compilation *c, const Program *program) {
+    const NamedFiles *files = &c->options->run_inputs;
+    Text text = {.arena = c->arena};
+    for (int f = 0; f < files->count; f++)
+        if (find_argument(program, files->items[f].name))
+            text_add(&text, "%s'%s' as %s", text.length ? ", " : "", files->items[f].path, files->items[f].name);
+    return text.text;
 }
 
 /* The hash of Fowler, Noll and Vo; never 0. */
@@ -101,7 +136,7 @@ static bool input_fits(Compilation *c, Program *const *programs, int count, cons
     }
     if (last)
         complain("cannot read '%s' as %s of %s: %s", file->path, file->name, last->symbol, why);
-    else
+    else if (!refuse_output_as_input(programs, count, file->name))
         complain("no argument of a function that is searched for is called '%s'", file->name);
     return false;
 }

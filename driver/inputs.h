@@ -7,6 +7,12 @@
 const char *argument_name(const Argument *argument);
 int64_t *argument_shape(Compilation *compilation, const Program *program, const int64_t *sizes,
                         const Tensor *tensor); /* NULL if all sizes are known */
+/* Whether it has contents before a call: a result has them where it is inout. */
+bool argument_has_contents(const Program *program, const Argument *argument);
+/* True, after a message, if it is the name of a result that has none. */
+bool refuse_output_as_input(Program *const *programs, int count, const char *name);
+/* The files of --input for arguments of the program, as "'a.npy' as x"; NULL: none. */
+const char *given_inputs(Compilation *compilation, const Program *program);
 /* The contents of an argument from a file, which must have exactly its type and shape. data: NULL: it is only
  * looked at. False after a message. */
 bool load_input(Compilation *compilation, const Program *program, const int64_t *sizes, const Argument *argument,

@@ -34,6 +34,14 @@ static bool fill_data(const Program *program, uint64_t seed, RunData *data) {
     return true;
 }
 
+/* Whether the name is that of a result alone: then after a message. */
+static bool is_result(const Compilation *c, const char *name) {
+    bool refused = false;
+    for (int u = 0; u < c->module->units.count && !refused; u++)
+        refused = refuse_output_as_input((Program *[]){(Program *)c->module->units.items[u].program}, 1, name);
+    return refused;
+}
+
 /* Whether each name belongs to a function. Otherwise the command line is wrong, and nothing runs. */
 static bool names_exist(const Compilation *c, const NamedFiles *files, bool results) {
     for (int f = 0; f < files->count; f++) {
@@ -42,10 +50,12 @@ static bool names_exist(const Compilation *c, const NamedFiles *files, bool resu
             const Program *program = c->module->units.items[u].program;
             for (int i = 0; i < program->argument_count; i++) {
                 const Argument *a = &program->arguments[i];
-                bool fits = !results || (a->tensor && a->tensor->role == ROLE_OUTPUT);
+                bool fits = results ? a->tensor && a->tensor->role == ROLE_OUTPUT : argument_has_contents(program, a);
                 found |= fits && !strcmp(argument_name(a), files->items[f].name);
             }
         }
+        if (!found && !results && is_result(c, files->items[f].name))
+            return false;
         if (!found) {
             complain("no %s is called '%s'", results ? "result" : "argument", files->items[f].name);
             return false;
@@ -60,7 +70,7 @@ static bool load_inputs(Compilation *c, const Program *program, const int64_t *s
     for (int f = 0; f < files->count; f++)
         for (int i = 0; i < program->argument_count; i++) {
             const Argument *a = &program->arguments[i];
-            if (strcmp(argument_name(a), files->items[f].name))
+            if (strcmp(argument_name(a), files->items[f].name) || !argument_has_contents(program, a))
                 continue;
             if (!load_input(c, program, sizes, a, &files->items[f], data ? data[i] : NULL))
                 return false;
@@ -126,11 +136,21 @@ static bool check_outputs(Compilation *c, const Program *program, const RunData 
     return *wrong == 0;
 }
 
-static bool report_failure(const Program *program, const RunResult *result) {
+/* Says why the function refused its arguments, as the interpreter does; the files among them are named. */
+static void report_status(Compilation *c, const Program *program, const RunData *data, int found) {
+    int status = 0;
+    const char *why = NULL, *given = given_inputs(c, program);
+    interpreter_free(interpreter_new(program_meaning(program), data->sizes, data->inputs, &status, &why));
+    bool same = status == found && why;
+    complain("%s: returned status %d%s%s%s%s", program->symbol, found, same && given ? ": " : "",
+             same && given ? given : "", same ? ": " : "", same ? why : "");
+}
+
+static bool report_failure(Compilation *c, const Program *program, const RunData *data, const RunResult *result) {
     if (result->outcome != OUTCOME_OK)
         complain("%s: %s", program->symbol, result->why);
     else if (result->status)
-        complain("%s: returned status %d", program->symbol, result->status);
+        report_status(c, program, data, result->status);
     return result->outcome != OUTCOME_OK || result->status;
 }
 
@@ -162,7 +182,7 @@ static bool run_and_check(Compilation *c, const Program *program, const Target *
     RunResult result;
     int64_t wrong = 0;
     backend_of(target)->run(c->arena, request, &result);
-    if (report_failure(program, &result) || !check_outputs(c, program, data, &wrong))
+    if (report_failure(c, program, data, &result) || !check_outputs(c, program, data, &wrong))
         return false;
     double flops = program_flops(program), cost = interpreter_cost(program_meaning(program), data->sizes);
     show(stdout, "%s%s: %.6g ms", program->symbol, sizes_text(c->arena, program, data->sizes), 1e3 * result.seconds);

@@ -136,6 +136,7 @@ static Toolchain *const *open_for_function(void *context, int number, double end
     const PlanFunction *asked = &file->asked[number];
     ToolchainOptions options = toolchain_options(file, function, end);
     options.inputs = file->inputs[number];
+    options.given = given_inputs(c, function->unit->program);
     for (int i = 0; i < asked->count; i++)
         know_constants(c->arena, asked->programs[i], asked->target); /* once here, not for each candidate */
     return toolchains_open(c->arena, asked->programs, asked->count, asked->target, &options, why, transient);

@@ -126,16 +126,42 @@ static bool sizes_fit(Interpreter *interpreter, int *status, const char **why) {
     return true;
 }
 
-static bool all_points_hold(Interpreter *interpreter, Code *code) {
+/* The lane of the last points at which the requirement does not hold; -1: it holds at all points. */
+static int find_failing_lane(Interpreter *interpreter, Code *code) {
     for (int64_t first = 0; first < code->points; first += STRIP) {
         int count = code->points - first < STRIP ? (int)(code->points - first) : STRIP;
         set_points(code, first, count);
         run_points(interpreter, code, count);
         for (int l = 0; l < count; l++)
             if (!code->result.integer[l])
-                return false;
+                return l;
     }
-    return true;
+    return -1;
+}
+
+/* Adds what each integer tensor holds that the requirement reads there; the same value is told once. */
+static void add_values_read(Text *text, const Code *code, int lane) {
+    const Instruction *last = NULL;
+    for (int i = 0; i < code->value.count; i++) {
+        const Instruction *in = code->value.items[i];
+        if (in->kind != CODE_READ || type_is_float(in->type))
+            continue;
+        long long value = (long long)in->result->integer[lane];
+        if (last && last->load->source == in->load->source && last->result->integer[lane] == value)
+            continue;
+        text_add(text, "%s%s is %lld", last ? " and " : ", where ", in->load->source->tensor->name, value);
+        last = in;
+    }
+}
+
+/* "0 <= ids(b) < V, but not for b = 7, where ids is 99". */
+static const char *describe_failure(Arena *arena, const Requirement *requirement, const Code *code, int lane) {
+    Text text = {.arena = arena};
+    text_add(&text, "%s%s", requirement->text, code->axis_count ? ", but not for " : "");
+    for (int v = 0; v < code->axis_count; v++)
+        text_add(&text, "%s%s = %lld", v ? ", " : "", code->variables[v]->name, (long long)code->lanes[v][lane]);
+    add_values_read(&text, code, lane);
+    return text.text;
 }
 
 /* Checks the requirements that read memory, for all values of their axes. */
@@ -153,9 +179,11 @@ static bool contents_fit(Interpreter *interpreter, int *status, const char **why
         *status = requirement->status;
         if (!code)
             return false;
-        *why = requirement->text;
-        if (!all_points_hold(interpreter, code))
-            return false;
+        int lane = find_failing_lane(interpreter, code);
+        if (lane < 0)
+            continue;
+        *why = describe_failure(interpreter->arena, requirement, code, lane);
+        return false;
     }
     *status = STATUS_OK;
     *why = NULL;

@@ -82,6 +82,7 @@ typedef struct ToolchainOptions {
     bool strict;
     const char *runner;  /* --runner=CMD, or NULL: local */
     void *const *inputs; /* contents of arguments; NULL elements are made from the seed; NULL: all are */
+    const char *given;   /* names the files of inputs; or NULL */
     const volatile int *stop;
     bool *locks_warned; /* whether the warning was given that no locks keep anything apart; or NULL */
     bool *answered;     /* whether the runner has answered before, in this process; or NULL */

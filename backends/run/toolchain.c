@@ -358,7 +358,8 @@ Toolchain *const *toolchains_open(Arena *arena, Program *const *programs, int co
     if (opened && (!options->inputs || prepare(bench)))
         return bench->toolchains;
     if (opened)
-        *why = arena_printf(arena, "the inputs that are given: %s", bench->unprepared);
+        *why = arena_printf(arena, "the inputs that are given%s%s: %s", options->given ? ", " : "",
+                            options->given ? options->given : "", bench->unprepared);
     toolchains_close(bench->toolchains);
     return NULL;
 }

@@ -167,7 +167,10 @@ for file in input output; do
     is "$(cat "$work/out")" "" "nothing runs"
 done
 fault 1 "no result is called 'T'" "an input is no result" -run -DV=2 -DD=2 -DN=0 gather.tensor --output=T=../empty/t.npy
-fault 1 'status 2' "a run that fails is all that is said" -run -DV=0 -DD=2 -DN=2 gather.tensor --output=O=../empty/o.npy
+fault 1 '^tensorc: error: C of matmul has no contents before the call' "a result is no input" -run good.tensor \
+    --input=C=../empty/t.npy
+fault 1 'returned status 2: 0 <= I.n. < 0, but not for n = 0, where I is 0$' "a run that fails is all that is said" \
+    -run -DV=0 -DD=2 -DN=2 gather.tensor --output=O=../empty/o.npy
 if [ -w /dev/full ]; then
     fault '1|2' '/dev/full' "a full device" -c good.tensor -o /dev/full
     fault '1|2' '/dev/full' "a full device for the header" -c good.tensor -o ../empty/k.o --header /dev/full

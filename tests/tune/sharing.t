@@ -101,8 +101,12 @@ is "$(grep -c 'Z  [0-9a-f-]* *picked.R9.N32 ' listed) $(awk '/picked.R9/ { print
     tr -d ' ')" "3 3" \
     "db ls has a line for each" || diag_file listed
 tune --trials=6 --input=row=row.npy --db=far.db -c inputs.tensor -o far.o
-like "$status $(cat err)" '^1 tensorc: error: picked.R9.N32 cannot be tuned: the inputs that are given: ' \
-    "indices out of range: an error"
+is "$status $(cat err)" "1 tensorc: error: picked.R9.N32 cannot be tuned: the inputs that are given, 'row.npy' as row: \
+0 <= row(r) + k < N, but not for r = 1, k = 0, where row is 100" "indices out of range: an error, with the place"
+tune --trials=6 --input=y=row.npy --db=far.db -c inputs.tensor -o far.o
+is "$status $(cat err)" \
+    "1 tensorc: error: y of picked has no contents before the call: it is a result that is not inout" \
+    "a result takes no contents"
 tune --trials=6 --input=from=row.npy --db=far.db -c inputs.tensor -o far.o
 is "$status $(cat err)" "1 tensorc: error: no argument of a function that is searched for is called 'from'" \
     "nor is there an argument of another name"

@@ -190,7 +190,7 @@ static void test_requirements(Arena *arena) {
     Interpreter *interpreter = interpreter_new(program, NULL, trial.arguments, &status, &why);
     ok(interpreter == NULL, "an index outside its table is refused");
     is_int(status, STATUS_BAD_INDEX, "its status");
-    is_text(why, "0 <= ids(b, l) < V", "its reason");
+    is_text(why, "0 <= ids(b, l) < V, but not for b = 3, l = 5, where ids is 10", "its reason");
     interpreter_free(interpreter);
     end_trial(&trial);
 }
@@ -339,10 +339,10 @@ static void test_products(Arena *arena) {
 /* best(), at() = the largest of five values and where it is; claims: those of the combiner. */
 static Evaluated place_of_largest(Arena *arena, const char *claims, const float *values) {
     const char *text = arena_printf(arena,
-                                     "combiner largest(float v, int32 i; float w, int32 j) %s identity (-inf, -1) {\n"
-                                     "(v > w || v == w && i < j) ? (v, i) : (w, j) }\n"
-                                     "def f(float(5) X) -> (best, at) { best(), at() largest=! (X(r), r) }\n",
-                                     claims);
+                                    "combiner largest(float v, int32 i; float w, int32 j) %s identity (-inf, -1) {\n"
+                                    "(v > w || v == w && i < j) ? (v, i) : (w, j) }\n"
+                                    "def f(float(5) X) -> (best, at) { best(), at() largest=! (X(r), r) }\n",
+                                    claims);
     Program *program = program_of_text(arena, text, NULL, 0);
     void *arguments[] = {(void *)values, NULL, NULL};
     Interpreter *interpreter = interpreter_new(program, NULL, arguments, NULL, NULL);
