@@ -19,7 +19,8 @@ cd "$work/root/usr/share/doc/tensorc" || exit 1
 report $? "README, reference and the list of operators are installed"
 lost=
 for page in *.md */*.md; do
-    for link in $(grep -o '](\([^)#: ]*[.a-z]*\)[)#]' "$page" | sed 's/^](//; s/[)#]$//' | grep -E '\.md$|^(LICENSE|NEWS)$'); do
+    links=$(grep -o '](\([^)#: ]*[.a-z]*\)[)#]' "$page" | sed 's/^](//; s/[)#]$//' | grep -E '\.md$|^(LICENSE|NEWS)$')
+    for link in $links; do
         [ -f "$(dirname "$page")/$link" ] || lost="$lost $page:$link"
     done
 done

@@ -23,9 +23,8 @@ static const char three_kinds[] =
 static const char similar_products[] =
     "def f(float(96, 96) x, float(96, 128) a, float(128, 160) b, float(160, 96) c) -> (y) {\n"
     "t(i, j) +=! x(i, r_k) * a(r_k, j)  u(i, j) +=! t(i, r_k) * b(r_k, j)  y(i, j) +=! u(i, r_k) * c(r_k, j) }";
-static const char with_epilogue[] =
-    "def f(float(96, 96) x, float(96, 96) a, float(96) b) -> (y) {\n"
-    "t(i, j) +=! x(i, r_k) * a(r_k, j)  y(i, j) = max(t(i, j) + b(j), 0) }";
+static const char with_epilogue[] = "def f(float(96, 96) x, float(96, 96) a, float(96) b) -> (y) {\n"
+                                    "t(i, j) +=! x(i, r_k) * a(r_k, j)  y(i, j) = max(t(i, j) + b(j), 0) }";
 static const char with_epilogues[] =
     "def f(float(96, 96) x, float(96, 128) a, float(128) b, float(128, 64) c) -> (y) {\n"
     "t(i, j) +=! x(i, r_k) * a(r_k, j)  s(i, j) = max(t(i, j) + b(j), 0)\n"
@@ -45,7 +44,7 @@ typedef struct Lender {
     LIST(Simulated *) lent;
     int open, most_open, failure_rate;
     bool refuses;
-    int stop_after; /* measurements of a task */
+    int stop_after;     /* measurements of a task */
     const char *lonely; /* see Simulated */
 } Lender;
 
@@ -136,8 +135,10 @@ static void test_equal(Arena *arena, const Target *target) {
     is_int(records_of(arena, database, alone, target), measured_by(&run.lender), "the task's records are its own");
     is_int(records_of(arena, database, program, target), run.whole, "and so are the function's");
     int used;
+    bool spent;
     TuneOptions options = options_for(TRIALS);
-    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used), "then the function is known");
+    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent),
+       "then the function is known");
     Run next = tune_function(arena, alone, target, database, (Run){0}, options_for(30));
     ok(next.result->from_database && next.whole == 0, "a function that is the task has nothing to measure");
     database_close(database);
@@ -234,8 +235,9 @@ static void test_border_again(Arena *arena, const Target *target) {
     Run begun = {.lender.lonely = "u"};
     TuneOptions options = options_for(100);
     int used;
+    bool spent;
     Run first = tune_function(arena, program, target, database, begun, options);
-    ok(taken_border(&first) && searches_are_known(arena, database, &program, 1, target, NULL, &options, &used),
+    ok(taken_border(&first) && searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent),
        "a function that was searched with another border is known");
     Run more = tune_function(arena, program, target, database, begun, options_for(140));
     int measured = measured_by(&more.lender) + more.whole;
