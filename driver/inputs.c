@@ -94,6 +94,16 @@ const char *given_inputs(Compilation *c, const Program *program) {
     return text.text;
 }
 
+const char *random_term_counts(Compilation *c, const Program *program) {
+    const Tensor *counts = program_term_counts(program_meaning(program));
+    const Argument *argument = counts ? find_argument(program, counts->name) : NULL;
+    const NamedFiles *files = &c->options->run_inputs;
+    for (int f = 0; f < files->count && argument; f++)
+        if (!strcmp(argument_name(argument), files->items[f].name))
+            return NULL;
+    return argument ? argument_name(argument) : NULL;
+}
+
 /* The hash of Fowler, Noll and Vo; never 0. */
 static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
     const unsigned char *at = data;

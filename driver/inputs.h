@@ -13,6 +13,8 @@ bool argument_has_contents(const Program *program, const Argument *argument);
 bool refuse_output_as_input(Program *const *programs, int count, const char *name);
 /* The files of --input for arguments of the program, as "'a.npy' as x"; NULL: none. */
 const char *given_inputs(Compilation *compilation, const Program *program);
+/* The argument whose random contents decide how many terms a reduction has; NULL: none, or --input gives them. */
+const char *random_term_counts(Compilation *compilation, const Program *program);
 /* The contents of an argument from a file, which must have exactly its type and shape. data: NULL: it is only
  * looked at. False after a message. */
 bool load_input(Compilation *compilation, const Program *program, const int64_t *sizes, const Argument *argument,

@@ -173,9 +173,16 @@ static void begin_function(void *context, int number, int trials, double end) {
     progress_end(file);
     catch_stop_signals();
     file->end = end;
+    const Program *program = file->functions[number]->unit->program;
+    const char *counts = random_term_counts(file->compilation, program);
     if (file->unfit[number])
-        show(stderr, "tensorc: %s is measured with random contents where a file does not fit: %s\n",
-             file->functions[number]->unit->program->symbol, file->unfit[number]);
+        show(stderr, "tensorc: %s is measured with random contents where a file does not fit: %s\n", program->symbol,
+             file->unfit[number]);
+    if (counts)
+        show(stderr,
+             "tensorc: %s is measured with random contents of %s, which decide how many terms there are: "
+             "--input=%s=FILE.npy gives real ones\n",
+             program->symbol, counts, counts);
     file->shown[number] =
         (ShownSearches){asked, trials, ARENA_ARRAY(file->compilation->arena, TuneProgress, asked->count)};
     file->current = number;

@@ -291,23 +291,30 @@ const char *program_algorithms(Arena *arena, const Program *program) {
     return text.text;
 }
 
-/* Whether what is in memory decides how many terms a reduction has. */
-static bool terms_are_read(const Stage *stage) {
+/* A tensor whose contents decide how many terms a reduction has; NULL: none does. */
+static const Tensor *term_counts_of(const Stage *stage) {
     const Expr *value = stage->components[0].value;
-    bool read = false;
     while (stage->combine != COMBINE_NONE && expr_is_op(value, OP_SELECT) &&
            stage_has_identity(stage, 0, value->args[2])) {
-        read |= expr_reads(value->args[0]);
+        EACH_READ(read, value->args[0])
+            return read->tensor;
         value = value->args[1];
     }
-    return read;
+    return NULL;
+}
+
+const Tensor *program_term_counts(const Program *program) {
+    const Tensor *found = NULL;
+    for (int i = 0; i < program->stage_count && !found; i++)
+        found = term_counts_of(program->stages[i]);
+    return found;
 }
 
 double program_flops(const Program *program) {
     double total = 0;
     program = program_meaning(program);
     for (int i = 0; i < program->stage_count; i++) {
-        double flops = terms_are_read(program->stages[i]) ? -1 : stage_flops(program->stages[i]);
+        double flops = term_counts_of(program->stages[i]) ? -1 : stage_flops(program->stages[i]);
         if (flops < 0)
             return -1;
         total += flops;

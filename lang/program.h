@@ -56,6 +56,8 @@ void program_print(Text *text, const Program *program);
 /* Operations of one call (a multiply-add counts 2): the GFLOP of reports. -1: sizes, or which terms a reduction has,
  * are known at run time only. */
 double program_flops(const Program *program);
+/* A tensor whose contents decide how many terms a reduction has; NULL: there is none. */
+const Tensor *program_term_counts(const Program *program);
 /* What it computes: itself, or what its algorithms implement. */
 const Program *program_meaning(const Program *program);
 double program_error(const Program *program); /* of all its algorithms together */
