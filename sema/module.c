@@ -370,25 +370,26 @@ static bool is_overridden(const Checker *checker, const Bound *bound) {
     return false;
 }
 
-static bool same_bindings(const struct TuneSizes *a, const struct TuneSizes *b) {
-    bool same = a->count == b->count;
-    for (int i = 0; i < a->count && same; i++) {
-        const struct Binding *other = find_binding(b->bindings, b->count, a->bindings[i].name);
-        same = other && other->value == a->bindings[i].value;
+/* A row's sizes in the order of the program's: the same for rows of the same sizes in whatever order. */
+static const char *row_key(Arena *arena, const Program *program, const struct TuneSizes *row) {
+    Text key = {.arena = arena};
+    for (int i = 0; i < program->size_count; i++) {
+        const struct Binding *binding = find_binding(row->bindings, row->count, program->sizes[i]->name);
+        text_add(&key, binding ? "%lld " : "- ", binding ? (long long)binding->value : 0);
     }
-    return same;
+    return key.text;
 }
 
-/* Whether the unit has a row of the same sizes, in whatever order: rows that differ in what -D fixes are one. */
-static bool has_row(const Unit *unit, const struct TuneSizes *row) {
-    for (int i = 0; i < unit->tune_count; i++)
-        if (same_bindings(row, &unit->tunes[i]))
-            return true;
-    return false;
+/* Whether the row is the first of its sizes: rows that differ in what -D fixes are one. */
+static bool is_new_row(Arena *arena, Map *rows, const Program *program, const struct TuneSizes *row) {
+    const char *key = row_key(arena, program, row);
+    bool new = !name_map_get(rows, key);
+    name_map_set(arena, rows, key, rows);
+    return new;
 }
 
 /* export ... tune (M=1024, N=64), ...: run-time sizes with values to tune for. */
-static void read_tune(Checker *checker, Definition *definition, const AstBindings *list, Unit *unit) {
+static void read_tune(Checker *checker, Definition *definition, const AstBindings *list, Map *rows, Unit *unit) {
     Bounds bounds = {0};
     if (!read_bindings(checker, definition, list, &bounds))
         return;
@@ -401,7 +402,7 @@ static void read_tune(Checker *checker, Definition *definition, const AstBinding
         tune.bindings[tune.count++] = (struct Binding){bounds.items[i].name, bounds.items[i].value};
     }
     const char *why = NULL;
-    if (!good || tune.count == 0 || has_row(unit, &tune))
+    if (!good || tune.count == 0 || !is_new_row(checker->arena, rows, unit->program, &tune))
         return;
     if (!program_bind(checker->arena, unit->program, tune.bindings, tune.count, &why))
         diag(checker->diagnostics, DIAG_tune_sizes, bounds.items[0].loc, why);
@@ -446,8 +447,9 @@ static void make_export(Checker *checker, const AstExport *export) {
     add_joined(checker->arena, &unit);
     add_channels_last(checker->arena, &unit);
     unit.tunes = ARENA_ARRAY(checker->arena, struct TuneSizes, export->tunes.count);
+    Map rows = {0};
     for (int i = 0; i < export->tunes.count; i++)
-        read_tune(checker, definition, &export->tunes.items[i], &unit);
+        read_tune(checker, definition, &export->tunes.items[i], &rows, &unit);
     add_unit(checker, unit);
 }
 

@@ -303,6 +303,11 @@ fault 1 "long\.tensor.*error: a function has at most 10000 statements" "ten thou
     -fsyntax-only long.tensor
 awk 'BEGIN { for (i = 0; i < 60000; i++) print "def f" i "(float(N) a) -> (y) { y(i) = a(i) + 1 }"
     for (i = 1; i <= 60000; i++) print "export f0(N=" i ") as g" i }' >many.tensor
+awk 'BEGIN { print "def f(float(N) a) -> (y) { y(i) = a(i) }"; printf "export f tune (N=1)"
+    for (i = 2; i <= 100000; i++) printf ", (N=%d)", i }' >rows.tensor
+# shellcheck disable=SC2016 # of the other shell
+runs "a hundred thousand rows of tune, in processor time" \
+    sh -c 'ulimit -t 30 && exec "$0" -fsyntax-only rows.tensor' "$TENSORC"
 # shellcheck disable=SC2016 # of the other shell
 runs "sixty thousand functions and as many exports, in processor time" \
     sh -c 'ulimit -t 30 && exec "$0" -fsyntax-only many.tensor' "$TENSORC"
