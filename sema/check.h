@@ -45,6 +45,7 @@ struct SourceFile {
     LIST(Definition *) definitions;
     Map names; /* of definitions */
     LIST(CombinerDefinition *) combiners;
+    Map combiner_names;
     LIST(SourceFile *) imports;
 };
 

@@ -458,18 +458,18 @@ static void check_variables(CallFrame *frame) {
 }
 
 /* Limits the size of a function, whose time to compile grows faster than it. Said once: callers have failed, too. */
-static bool is_too_long(CallFrame *frame, Loc loc) {
+static bool is_too_long(CallFrame *frame, const AstStatement *next) {
     enum { STAGE_LIMIT = 10000 };
-    bool too_long = frame->builder->stages.count >= STAGE_LIMIT;
+    bool too_long = frame->builder->stages.count + next->body.count >= STAGE_LIMIT;
     if (too_long && !frame->failed)
-        ERROR(frame, too_many_statements, outermost_loc(frame, loc), STAGE_LIMIT);
+        ERROR(frame, too_many_statements, outermost_loc(frame, next->loc), STAGE_LIMIT);
     return too_long;
 }
 
 /* Checks them until something ends it. False: something did. */
 static bool check_statements(CallFrame *frame, const AstStatements *statements) {
     for (int i = 0; i < statements->count; i++) {
-        if (diag_limit_reached(DIAGNOSTICS(frame)) || is_too_long(frame, statements->items[i]->loc))
+        if (diag_limit_reached(DIAGNOSTICS(frame)) || is_too_long(frame, statements->items[i]))
             return false;
         check_statement(frame, statements->items[i]);
     }

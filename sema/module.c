@@ -139,6 +139,7 @@ static void add_combiner(Checker *checker, SourceFile *file, const AstCombiner *
     CombinerDefinition *definition = ARENA_NEW(checker->arena, CombinerDefinition);
     *definition = (CombinerDefinition){.ast = ast, .file = file, .state = ast->damaged ? CHECK_BAD : CHECK_NEW};
     list_push(checker->arena, &file->combiners, definition);
+    name_map_set(checker->arena, &file->combiner_names, ast->name.text, definition);
 }
 
 static SourceFile *load_file(Checker *checker, AstFile *ast, const char *path, bool embedded) {

@@ -132,10 +132,7 @@ static const SourceFile *next_visible(Walk *walk) {
 }
 
 CombinerDefinition *combiner_in(const SourceFile *file, const char *name) {
-    for (int i = 0; i < file->combiners.count; i++)
-        if (strcmp(file->combiners.items[i]->ast->name.text, name) == 0)
-            return file->combiners.items[i];
-    return NULL;
+    return name_map_get(&file->combiner_names, name);
 }
 
 /* Searches combiners as find_definition searches defs. */

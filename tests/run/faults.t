@@ -296,12 +296,15 @@ awk 'BEGIN { print "def f(float(N) a) -> (y) { t0(i) = a(i)"
     for (i = 1; i < 100000; i++) print "t" i "(i) = t" i - 1 "(i) + 1"; print "y(i) = t99999(i) }" }' >long.tensor
 fault 1 "a function has at most 10000 statements" "a hundred thousand statements" -fsyntax-only long.tensor
 is "$(grep -c ': error: ' "$work/err")" 1 "it is said once"
+sed 's/{ t0/{ scan i { t0/; s/}$/} }/' long.tensor >scan.tensor
+fault 1 "a function has at most 10000 statements" "as many in a scan" -fsyntax-only scan.tensor
 awk 'BEGIN { print "def g(float(N) a) -> (y) { t0(i) = a(i)"
     for (i = 1; i < 2000; i++) print "t" i "(i) = t" i - 1 "(i) + 1"; print "y(i) = t1999(i) }"
     print "def f(float(N) a) -> (y) { b = g(a) c = g(b) d = g(c) e = g(d) y = g(e) }" }' >long.tensor
 fault 1 "long\.tensor.*error: a function has at most 10000 statements" "ten thousand in five calls" \
     -fsyntax-only long.tensor
-awk 'BEGIN { for (i = 0; i < 60000; i++) print "def f" i "(float(N) a) -> (y) { y(i) = a(i) + 1 }"
+awk 'BEGIN { for (i = 0; i < 60000; i++) print "combiner c" i "(float v; float w) identity (0.0) { v + w }"
+    for (i = 0; i < 60000; i++) print "def f" i "(float(N) a) -> (y) { y(i) = a(i) + 1 }"
     for (i = 1; i <= 60000; i++) print "export f0(N=" i ") as g" i }' >many.tensor
 awk 'BEGIN { print "def f(float(N) a) -> (y) { y(i) = a(i) }"; printf "export f tune (N=1)"
     for (i = 2; i <= 100000; i++) printf ", (N=%d)", i }' >rows.tensor
@@ -309,7 +312,7 @@ awk 'BEGIN { print "def f(float(N) a) -> (y) { y(i) = a(i) }"; printf "export f 
 runs "a hundred thousand rows of tune, in processor time" \
     sh -c 'ulimit -t 30 && exec "$0" -fsyntax-only rows.tensor' "$TENSORC"
 # shellcheck disable=SC2016 # of the other shell
-runs "sixty thousand functions and as many exports, in processor time" \
+runs "sixty thousand combiners, functions and exports, in processor time" \
     sh -c 'ulimit -t 30 && exec "$0" -fsyntax-only many.tensor' "$TENSORC"
 awk 'BEGIN { printf "def f(float(N) a) -> (y) { y(i) = a(i) + "; for (i = 0; i < 300000; i++) printf "q"
     print "(i) }" }' >long.tensor
