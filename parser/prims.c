@@ -271,6 +271,11 @@ static void check_choices(const HoleCheck *check, const PrimArg *argument, AstNa
 }
 
 void prims_finish(Parser *parser, Prims prims) {
+    enum { PRIM_LIMIT = 20000 }; /* the names of each are looked for in those before it */
+    if (prims.count > PRIM_LIMIT) {
+        diag(parser->diagnostics, DIAG_too_many_primitives, prims.items[PRIM_LIMIT].loc, PRIM_LIMIT);
+        return;
+    }
     HoleCheck check = {parser, prims};
     AstNames names = {0};
     for (int i = 0; i < prims.count; i++)

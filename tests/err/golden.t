@@ -36,6 +36,15 @@ exits 1 "more arguments than a function may have" \
     "$TENSORC" -fsyntax-only -fdiagnostics-format=json "$work/arguments.tensor"
 cat "$work/err" >>"$work/json"
 like "$(cat "$work/err")" "'f' has 4098 arguments, sizes included: a function has at most 4096" "with the limit"
+{
+    printf 'def f(float(N) x) -> (y) { y(i) = x(i) }\nexport f\nschedule f on x86 {\n'
+    awk 'BEGIN { for (i = 0; i < 100000; i++) print "parallel(y.i)" }'
+    echo '}'
+} >"$work/primitives.tensor"
+exits 1 "more statements than a schedule may have" \
+    "$TENSORC" -fsyntax-only -fdiagnostics-format=json "$work/primitives.tensor"
+cat "$work/err" >>"$work/json"
+like "$(cat "$work/err")" '"line": 20004,.*"a schedule has at most 20000 statements"' "with the place and the limit"
 
 sed -n 's/^DIAGNOSTIC(\([a-z0-9_]*\),.*/\1/p' "$srcdir/lang/diagnostics.def" | sort -u >"$work/rows"
 sed -n 's/.*"id": "\([a-z0-9_]*\)".*/\1/p' "$work/json" | sort -u >"$work/shown"
