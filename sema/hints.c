@@ -295,6 +295,44 @@ void hint_extent(const Statement *s) {
              s->ast->combiner.text ? s->ast->combiner.text : op_info[combine_op(s->ast->combine)].spelling);
 }
 
+/* --- c(pos, d) = x(d) where pos is a value ------------------------------------------------------------------------ */
+
+/* Whether the name stands for one integer. */
+static bool is_integer_name(const Statement *s, const char *name) {
+    const Symbol *symbol = frame_symbol(s->frame, name);
+    const View *view = symbol && symbol->kind == SYMBOL_TENSOR ? &symbol->variable->view : NULL;
+    if (!symbol || symbol->kind == SYMBOL_DEF || (view && (!view->tensor || view->rank > 0)))
+        return false;
+    return symbol->kind == SYMBOL_SIZE || type_is_integer(view ? view->tensor->type : symbol->value->type);
+}
+
+/* Whether something else than the statement says how large the tensor is. */
+static bool has_sizes(const Statement *s, const AstTarget *target) {
+    const Symbol *symbol = frame_symbol(s->frame, target->name.text);
+    const Variable *variable = symbol && symbol->kind == SYMBOL_TENSOR ? symbol->variable : NULL;
+    return variable && (variable->view.tensor || (variable->result && variable->result->has_dims));
+}
+
+void hint_place(const Statement *s, const AstTarget *target, const char *name) {
+    Arena *arena = s->builder->arena;
+    for (int i = 0; i < s->ast->wheres.count; i++)
+        if (s->ast->wheres.items[i].kind == WHERE_LET && strcmp(s->ast->wheres.items[i].name.text, name) == 0) {
+            HINT(s->frame, "a condition says where an index is: where %s == %s", name,
+                 ast_text(arena, s->ast->wheres.items[i].value));
+            return;
+        }
+    if (!is_integer_name(s, name) || s->frame->scan) {
+        HINT(s->frame, "choose another name for the index");
+        return;
+    }
+    AstExpr *index = ast_suggest_name(arena, free_name(s, "p"));
+    Replacing rule = {ast_suggest_name(arena, name), index};
+    AstExpr left = {.kind = AST_APPLY, .name = target->name, .args = target->indices};
+    HINT(s->frame, "an index of its own writes only there: %s ... where %s%s == %s",
+         ast_text(arena, replaced(arena, &left, &rule, 1)),
+         has_sizes(s, target) ? "" : arena_printf(arena, "%s in 0:SIZE, ", index->name.text), index->name.text, name);
+}
+
 /* One more condition of a conjunction; NULL: there is none so far. */
 static AstExpr *and_also(Arena *arena, AstExpr *condition, AstExpr *also) {
     return condition ? ast_suggest(arena, OP_AND, condition, also, NULL) : also;

@@ -58,13 +58,14 @@ void poison_targets(CallFrame *frame, const AstStatement *ast) {
 
 /* --- the left side --- */
 
-/* Names of a statement hide those of the def. For a size that is hardly meant. */
+/* Ranges of where hide names of the def. For a size or a scalar that is hardly meant. */
 void warn_hiding(CallFrame *frame, AstName name) {
     const Symbol *symbol = frame_symbol(frame, name.text);
-    if (!symbol || symbol->kind != SYMBOL_SIZE || !may_warn(frame))
+    if (!symbol || (symbol->kind != SYMBOL_SIZE && symbol->kind != SYMBOL_SCALAR) || !may_warn(frame))
         return;
-    WARN(frame, hides_size, name.loc, name.text);
-    NOTE(frame, symbol->loc, "the size");
+    const char *kind = symbol->kind == SYMBOL_SIZE ? "size" : "scalar argument";
+    WARN(frame, hides_size, name.loc, name.text, kind);
+    NOTE(frame, symbol->loc, "the %s", kind);
 }
 
 static bool refuse_repeated(CallFrame *frame, AstName name, const Symbol *symbol) {
@@ -75,11 +76,33 @@ static bool refuse_repeated(CallFrame *frame, AstName name, const Symbol *symbol
     return false;
 }
 
-static bool check_target_index(Statement *s, AstName name) {
+/* What a name on the left side stands for already; NULL: nothing, or where makes it an index. The name of a tensor that
+ * has dimensions is no value by itself. */
+static const char *other_meaning(const Statement *s, const char *name) {
+    const Symbol *symbol = frame_symbol(s->frame, name);
+    const AstWheres *wheres = &s->ast->wheres;
+    for (int i = 0; i < wheres->count; i++)
+        if ((wheres->items[i].kind == WHERE_LET || wheres->items[i].kind == WHERE_RANGE) &&
+            strcmp(wheres->items[i].name.text, name) == 0)
+            return wheres->items[i].kind == WHERE_LET ? "a value of where" : NULL;
+    if (!symbol || symbol->kind == SYMBOL_DEF)
+        return NULL;
+    const View *view = symbol->kind == SYMBOL_TENSOR ? &symbol->variable->view : NULL;
+    if (view)
+        return view->tensor && view->rank == 0 ? "a tensor without dimensions" : NULL;
+    return symbol->kind == SYMBOL_SCALAR ? "a scalar argument" : symbol->parameter ? "a parameter" : "a size";
+}
+
+static bool check_target_index(Statement *s, const AstTarget *target, AstName name) {
     const Symbol *symbol = frame_symbol(s->frame, name.text);
     if (symbol && symbol->kind == SYMBOL_SIZE && symbol->repeats)
         return refuse_repeated(s->frame, name, symbol);
-    warn_hiding(s->frame, name);
+    const char *meaning = other_meaning(s, name.text);
+    if (meaning) {
+        ERROR(s->frame, target_not_index, name.loc, name.text, meaning);
+        hint_place(s, target, name.text);
+        return false;
+    }
     if (find_index(s, name.text)) {
         ERROR(s->frame, index_twice, name.loc, name.text);
         return false;
@@ -147,7 +170,7 @@ static bool check_target(Statement *s, const AstTarget *target, const Variable *
     for (int i = 0; i < target->indices.count; i++) {
         const AstExpr *index = target->indices.items[i];
         if (index->kind == AST_NAME)
-            good &= check_target_index(s, (AstName){index->name.text, index->loc});
+            good &= check_target_index(s, target, (AstName){index->name.text, index->loc});
         else
             add_computed(s, index);
     }
