@@ -131,6 +131,16 @@ static void add_fact(Arena *arena, AffineList *facts, Expr *larger, Expr *smalle
         list_push(arena, facts, affine_least(arena, &p));
 }
 
+/* a % k == rest says that k * (a / k) + rest is all of a. */
+static void add_remainder_fact(Arena *arena, AffineList *facts, const Expr *remainder, Expr *rest) {
+    int64_t divisor;
+    if (!expr_is_op(remainder, OP_MOD) || !expr_is_int(remainder->args[1], &divisor) || divisor <= 0)
+        return;
+    Expr *quotient = expr_binary(arena, OP_DIV, remainder->args[0], remainder->args[1]);
+    Expr *whole = expr_binary(arena, OP_MUL, quotient, remainder->args[1]);
+    add_fact(arena, facts, expr_binary(arena, OP_ADD, whole, rest), remainder->args[0], 0);
+}
+
 /* Adds what a condition says about indices, as sums that are not negative. */
 static void add_guard_facts(Arena *arena, AffineList *facts, const Expr *guard) {
     if (guard->kind != EXPR_OP)
@@ -146,6 +156,8 @@ static void add_guard_facts(Arena *arena, AffineList *facts, const Expr *guard) 
         add_guard_facts(arena, facts, expr_unary(arena, OP_NOT, a->args[1]));
         return;
     }
+    if (guard->op == OP_EQ && a->type == TYPE_INT64 && expr_is_exact(a) && expr_is_exact(b))
+        add_remainder_fact(arena, facts, a, b);
     bool negated = guard->op == OP_NOT && a->kind == EXPR_OP && a->count == 2;
     Op op = guard->op;
     if (negated) {

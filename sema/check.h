@@ -474,6 +474,8 @@ Expr *resolve_value(Statement *statement, Expr *e);
 Expr *resolve_predicates(Statement *statement);
 /* The same, and that each computed index has its value. */
 Expr *resolve_conditions(Statement *statement);
+/* Drops the predicates that hold wherever the ranges are not empty: they leave no rest. */
+void drop_certain_predicates(Statement *statement);
 
 /* --- statements (statement.c, stages.c) and calls (calls.c) --- */
 

@@ -187,5 +187,5 @@ void cover_warn(CallFrame *frame, const Variable *variable) {
     if (frame->failed || (!cover->read && is_covered(frame->builder, cover, &cover->whole, 0, &steps)))
         return;
     WARN(frame, keeps_caller_buffer, cover->loc, variable->name);
-    HINT(frame, "if that is meant, the header says it: -> (%s)", cover->declaration);
+    HINT(frame, "if that is meant, the header says it: %s", cover->declaration);
 }

@@ -289,7 +289,7 @@ void hint_extent(const Statement *s) {
         text_add(&left, "%s%s", i ? ", " : "", ast_text(s->builder->arena, &target));
     }
     if (symbol && symbol->variable && symbol->variable->result)
-        HINT(s->frame, "say it in the header, -> (TYPE(SIZES) %s)", symbol->name);
+        HINT(s->frame, "say it in the header: TYPE(SIZES) %s", symbol->name);
     else if (identity_text(s, 0))
         HINT(s->frame, "define it first: %s, then %s %s= ...", first_definitions(s), left.text,
              s->ast->combiner.text ? s->ast->combiner.text : op_info[combine_op(s->ast->combine)].spelling);
@@ -524,7 +524,7 @@ void hint_result(CallFrame *frame, const char *name) {
         Text sizes = {.arena = frame->builder->arena};
         for (int d = 0; d < argument->dims.count; d++)
             text_add(&sizes, "%s%s", d ? ", " : "", ast_text(frame->builder->arena, argument->dims.items[d]));
-        HINT(frame, "what changes is a result and no argument: -> (inout %s(%s) %s)",
+        HINT(frame, "what changes is no argument but a result: inout %s(%s) %s",
              element_info[argument->type].spelling, sizes.length ? sizes.text : "", name);
     }
 }

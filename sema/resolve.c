@@ -132,3 +132,35 @@ Expr *resolve_predicates(Statement *s) {
         all = both(s, all, resolve_value(s, s->predicates.items[i]));
     return all;
 }
+
+/* --- conditions that always hold ---------------------------------------------------------------------------------- */
+
+/* What is known of sizes, as conditions. */
+static Facts known_facts(const Statement *s) {
+    Arena *arena = s->builder->arena;
+    Facts facts = {s->facts.count, ARENA_ARRAY(arena, Expr *, s->facts.count)};
+    for (int i = 0; i < facts.count; i++)
+        facts.facts[i] = affine_condition(arena, &s->facts.items[i]);
+    return facts;
+}
+
+/* While parameters have no values, one that they and sizes decide may turn out to hold. */
+static bool always_holds(Statement *s, Expr *predicate, const Facts *facts) {
+    Arena *arena = s->builder->arena;
+    if (is_data_dependent(predicate))
+        return false;
+    if (s->builder->names_only)
+        return !uses_indices(s, predicate);
+    return expr_prove(arena, expr_simplify(arena, resolve_value(s, predicate)), facts) == 1;
+}
+
+void drop_certain_predicates(Statement *s) {
+    if (s->predicates.count == 0)
+        return;
+    Facts facts = known_facts(s);
+    int kept = 0;
+    for (int i = 0; i < s->predicates.count; i++)
+        if (!always_holds(s, s->predicates.items[i], &facts))
+            s->predicates.items[kept++] = s->predicates.items[i];
+    s->predicates.count = kept;
+}

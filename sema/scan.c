@@ -378,7 +378,7 @@ static void report_unknown(CallFrame *frame, const ScanBlock *block, int errors)
         if (!carried->unknown.file || diag_error_count(DIAGNOSTICS(frame)) > errors)
             continue;
         ERROR(frame, scan_unknown, carried->unknown, carried->variable->name);
-        HINT(frame, "say it in the header: -> (float(...) %s), or in a first statement of the scan",
+        HINT(frame, "say it in the header, float(...) %s, or in a first statement of the scan",
              carried->variable->name);
     }
 }

@@ -178,7 +178,7 @@ static void warn_former(const Assignment *a, Loc loc) {
     const char *declaration = inout_text(a->statement, a->variable, a->type);
     if (a->full && accumulates(a)) {
         WARN(frame, reads_caller_buffer, loc, a->variable->name);
-        HINT(frame, "if that is meant, the header says it: -> (%s)", declaration);
+        HINT(frame, "if that is meant, the header says it: %s", declaration);
         return;
     }
     cover_begin(a->builder, a->variable, &a->whole, loc, declaration);
@@ -467,6 +467,7 @@ static void note_covered(Builder *builder, const Variable *variable, const Cover
 }
 
 void define_stages(Statement *s, Variable *variable, Typed value, const View *target) {
+    drop_certain_predicates(s);
     Assignment a = begin_assignment(s, variable, target);
     if (!decide_type(&a, value)) {
         s->failed = true;
