@@ -185,50 +185,85 @@ static int unbound_names(const CallFrame *callee, const AstExpr *dim, const AstN
     return count;
 }
 
-/* The size for which the expression of the header, in which it is the variable, is this extent; NULL: it is not
- * known. Where the division leaves a rest lay_over finds that they differ. */
-static Expr *solved(Arena *arena, Expr *header, const Var *size, Expr *extent) {
-    Affine difference, coefficient, rest;
-    int64_t factor;
-    if (!size_affine(arena, expr_binary(arena, OP_SUB, header, extent), &difference) ||
-        !affine_split(arena, &difference, size, &coefficient, &rest) || !affine_is_constant(&coefficient, &factor) ||
-        factor == 0 || factor == INT64_MIN || !affine_sum(arena, &rest, factor > 0 ? -1 : 1, &rest, 0, &rest))
+/* dividend / divisor, where the divisor is known not to be negative; NULL: it is not. One that is 0 counts as 1: what
+ * that gives fits if the dividend is 0, too. */
+static Expr *size_quotient(const Builder *builder, const Affine *dividend, const Affine *divisor) {
+    Arena *arena = builder->arena;
+    if (!affine_never_negative(arena, divisor, &builder->facts))
         return NULL;
-    Expr *divisor = expr_int(arena, factor > 0 ? factor : -factor);
-    return size_normal(arena, expr_binary(arena, OP_DIV, affine_expr(arena, &rest), divisor));
+    Expr *positive = size_max(arena, affine_expr(arena, divisor), expr_int(arena, 1));
+    return size_normal(arena, expr_binary(arena, OP_DIV, affine_expr(arena, dividend), positive));
 }
 
-/* Gives the one size without a value in float(M + 1) the value that the extent of the actual tensor leaves it. */
-static bool solve_size(CallFrame *callee, const AstExpr *dim, Expr *extent, Loc loc) {
+/* The size for which the expression of the header, in which it is the variable, is this extent; NULL: it is not
+ * known. Where the division leaves a rest lay_over finds that they differ. */
+static Expr *solved(const Builder *builder, Expr *header, const Var *size, Expr *extent) {
+    Arena *arena = builder->arena;
+    Affine difference, coefficient, rest, opposite;
+    if (!size_affine(arena, expr_binary(arena, OP_SUB, header, extent), &difference) ||
+        !affine_split(arena, &difference, size, &coefficient, &rest) || affine_is_zero(&coefficient) ||
+        !affine_sum(arena, &rest, -1, &rest, 0, &opposite))
+        return NULL;
+    Expr *value = size_quotient(builder, &opposite, &coefficient);
+    if (value || !affine_sum(arena, &coefficient, -1, &coefficient, 0, &opposite))
+        return value;
+    return size_quotient(builder, &rest, &opposite);
+}
+
+/* The value that the extent of the actual tensor leaves the one size of float(M + 1) that has none; NULL: none. */
+static Expr *size_left(CallFrame *callee, const AstExpr *dim, const AstName *name, Expr *extent) {
     Arena *arena = callee->builder->arena;
-    const AstName *name = NULL;
-    int count = unbound_names(callee, dim, &name);
-    if (count == 0)
-        return true;
     Var *size = var_new(arena, VAR_SIZE, TYPE_INT64, name->text, NULL);
     Symbol *symbol = frame_add(callee, SYMBOL_SIZE, name->text, name->loc);
     symbol->value = expr_var(arena, size);
-    Expr *header = count == 1 ? size_value(callee, dim) : NULL,
-         *value = header ? solved(arena, header, size, extent) : NULL;
+    Expr *header = size_value(callee, dim), *value = header ? solved(callee->builder, header, size, extent) : NULL;
     int64_t number;
-    if (!value || (expr_is_int(value, &number) && number < 0)) {
-        ERROR(callee->caller, size_unknown, loc, name->text, callee->definition->ast->name.text);
-        NOTE(callee, dim->loc, "in the header");
+    symbol->ended = true;
+    return value && (!expr_is_int(value, &number) || number >= 0) ? value : NULL;
+}
+
+static bool solve_size(CallFrame *callee, const AstExpr *dim, Expr *extent, Loc loc) {
+    Arena *arena = callee->builder->arena;
+    const AstName *name = NULL;
+    Expr *value = unbound_names(callee, dim, &name) == 1 ? size_left(callee, dim, name, extent) : NULL;
+    if (!value)
         return false;
-    }
-    symbol->value = value;
+    frame_add(callee, SYMBOL_SIZE, name->text, name->loc)->value = value;
     require(callee->builder, expr_binary(arena, OP_GE, value, expr_int(arena, 0)), STATUS_BAD_SIZE, loc);
     return true;
 }
 
-static bool solve_sizes(CallFrame *callee, const AstExpr *call, const Actual *actuals) {
+static bool report_unsolved(CallFrame *callee, const AstExpr *dim, Loc loc) {
+    const AstName *name = NULL;
+    if (unbound_names(callee, dim, &name) == 0)
+        return true;
+    ERROR(callee->caller, size_unknown, loc, name->text, callee->definition->ast->name.text);
+    NOTE(callee, dim->loc, "in the header");
+    return false;
+}
+
+/* One pass over all extents of the arguments. last: reports the first size without a value. Returns whether something
+ * was solved, or that nothing had to be reported. */
+static bool pass_over_sizes(CallFrame *callee, const AstExpr *call, const Actual *actuals, bool last) {
     const AstParameters *arguments = &callee->definition->ast->arguments;
-    bool good = true;
+    bool solved_one = false, good = true;
     for (int i = 0; i < arguments->count && good; i++)
-        for (int d = 0; arguments->items[i].is_tensor && d < arguments->items[i].dims.count && good; d++)
-            good = solve_size(callee, arguments->items[i].dims.items[d], actuals[i].view.dims[d],
-                              call->args.items[i]->loc);
-    return good;
+        for (int d = 0; arguments->items[i].is_tensor && d < arguments->items[i].dims.count && good; d++) {
+            const AstExpr *dim = arguments->items[i].dims.items[d];
+            if (last)
+                good = report_unsolved(callee, dim, call->args.items[i]->loc);
+            else
+                solved_one |= solve_size(callee, dim, actuals[i].view.dims[d], call->args.items[i]->loc);
+        }
+    return last ? good : solved_one;
+}
+
+/* A size that is solved may leave one unknown in an earlier expression. */
+static bool solve_sizes(CallFrame *callee, const AstExpr *call, const Actual *actuals) {
+    bool more = true;
+    while (more)
+        more = pass_over_sizes(callee, call, actuals, false);
+    return pass_over_sizes(callee, call, actuals, true);
 }
 
 /* The actual tensor with the sizes of the header, which its own sizes must equal. */
