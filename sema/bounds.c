@@ -101,6 +101,34 @@ bool require_range(Statement *s, IndexVariable *index) {
     return true;
 }
 
+/* What a quotient in the term divides, and the factor that stands beside it; false: they are not k * (x / k). */
+static bool multiple_in_term(Arena *arena, const Term *term, Expr **whole, Expr **factor) {
+    Expr **factors, *quotient = NULL, *beside = expr_int(arena, term->coefficient);
+    int degree = term_factors(arena, term, &factors);
+    for (int i = 0; i < degree; i++)
+        if (!quotient && expr_is_op(factors[i], OP_DIV))
+            quotient = factors[i];
+        else
+            beside = expr_binary(arena, OP_MUL, beside, factors[i]);
+    if (!quotient)
+        return false;
+    *whole = quotient->args[0];
+    *factor = size_normal(arena, beside);
+    return size_equal(arena, quotient->args[1], size_max(arena, *factor, expr_int(arena, 1)));
+}
+
+/* x == k * (x / k) in words; NULL: the sum, which must be 0, says something else. */
+static const char *multiple_text(Arena *arena, const Affine *zero) {
+    for (int i = 0; i < zero->count; i++) {
+        Affine term = {0, 1, &zero->terms[i]};
+        Expr *whole, *factor, *rest = expr_binary(arena, OP_SUB, affine_expr(arena, zero), affine_expr(arena, &term));
+        if (multiple_in_term(arena, term.terms, &whole, &factor) &&
+            size_equal(arena, rest, expr_unary(arena, OP_NEG, whole)))
+            return arena_printf(arena, "%s to be a multiple of %s", expr_text(arena, whole), expr_text(arena, factor));
+    }
+    return NULL;
+}
+
 /* Requires a == b. An error (false) if the two differ for all sizes above 1. */
 bool require_equal(CallFrame *frame, Expr *a, Expr *b, Loc loc, const char *what) {
     Builder *builder = frame->builder;
@@ -116,7 +144,12 @@ bool require_equal(CallFrame *frame, Expr *a, Expr *b, Loc loc, const char *what
         ERROR(frame, size_mismatch, loc, what, expr_text(arena, a), expr_text(arena, b));
         return false;
     }
-    require(builder, expr_binary(arena, OP_EQ, a, b), STATUS_BAD_SIZE, loc);
+    const char *first = multiple_text(arena, &difference), *text = first ? first : multiple_text(arena, &opposite);
+    Expr *equal = expr_binary(arena, OP_EQ, a, b);
+    if (text)
+        require_in_words(builder, equal, STATUS_BAD_SIZE, loc, text);
+    else
+        require(builder, equal, STATUS_BAD_SIZE, loc);
     list_push(arena, &builder->facts, affine_least(arena, &difference));
     list_push(arena, &builder->facts, affine_least(arena, &opposite));
     return true;

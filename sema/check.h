@@ -450,6 +450,8 @@ Expr *affine_condition(Arena *arena, const Affine *p);
 void require(Builder *builder, Expr *condition, Status status, Loc loc);
 /* The same; `text` says it in words. */
 void require_in_words(Builder *builder, Expr *condition, Status status, Loc loc, const char *text);
+/* Once all are known: drops those that follow from others. */
+void drop_implied_requirements(Builder *builder);
 
 /* --- bounds (bounds.c) --- */
 

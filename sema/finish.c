@@ -345,6 +345,7 @@ Program *finish_program(CallFrame *frame, const char *symbol) {
     make_names_unique(builder);
     order_stages(frame);
     place_checks(builder);
+    drop_implied_requirements(builder);
     check_size_arguments(builder);
     Program *program = ARENA_NEW(builder->arena, Program);
     program->arena = builder->arena;

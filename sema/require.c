@@ -116,3 +116,42 @@ void require(Builder *builder, Expr *condition, Status status, Loc loc) {
     Expr *least = least_condition(builder->arena, condition);
     require_in_words(builder, least, status, loc, expr_text(builder->arena, least));
 }
+
+/* --- requirements that follow from others ------------------------------------------------------------------------- */
+
+/* Whether a divisor may be 0 unless an earlier requirement says that it is not. */
+static bool may_trap(const Expr *condition) {
+    EACH_EXPR(e, condition)
+        if ((expr_is_op(e, OP_DIV) || expr_is_op(e, OP_MOD)) && !expr_is_int(e->args[1], NULL) &&
+            !expr_is_op(e->args[1], OP_MAX))
+            return true;
+    return false;
+}
+
+/* Whether it compares sizes, so that it may follow from others, or they from it. */
+static bool is_of_sizes(const Requirement *requirement) {
+    const Expr *condition = requirement->condition;
+    return requirement->status == STATUS_BAD_SIZE && requirement->axis_count == 0 && condition->kind == EXPR_OP &&
+           is_comparison(condition) && !is_data_dependent(condition);
+}
+
+static bool follows(const Builder *builder, int number) {
+    Arena *arena = builder->arena;
+    Facts facts = {0, ARENA_ARRAY(arena, Expr *, builder->requirements.count)};
+    Expr *condition = builder->requirements.items[number].condition;
+    for (int i = 0; i < builder->requirements.count; i++)
+        if (i != number && is_of_sizes(&builder->requirements.items[i]))
+            facts.facts[facts.count++] = builder->requirements.items[i].condition;
+    return facts.count && condition->op != OP_EQ && expr_prove(arena, condition, &facts) == 1;
+}
+
+/* Nobody has to read what the others say. Many requirements stay as they are, as this takes time. */
+void drop_implied_requirements(Builder *builder) {
+    enum { REQUIREMENT_LIMIT = 40 };
+    bool few = builder->requirements.count <= REQUIREMENT_LIMIT;
+    for (int i = 0; i < builder->requirements.count; i++)
+        few = few && !may_trap(builder->requirements.items[i].condition);
+    for (int i = builder->requirements.count - 1; few && i >= 0; i--)
+        if (is_of_sizes(&builder->requirements.items[i]) && follows(builder, i))
+            list_remove(&builder->requirements, i);
+}

@@ -67,6 +67,12 @@ def ends(float(2*M) x, float(M) w) -> (y, z) {
 def doubled(float(H) a, float(K) b, float(M) c) -> (y)
     where 4*H == 6*K, 3*K == 2*H, H + K >= 2*M, M + M <= K + H { y(i) = a(i) }
 def every_other(float(M) x) -> (y) { y(i) = x(2*i) where i in 0:(M + 1)/2 }
+def pairs(float(2*M) x) -> (float(M) y) { y(i) = x(2*i) + x(2*i + 1) }
+def steps(float(M + 1) x) -> (float(M) y) { y(i) = x(i + 1) - x(i) }
+def grid(float(M*N) x, float(N) w) -> (float(M, N) y) { y(i, j) = x(i*N + j) * w(j) }
+def paired(float(P) x) -> (y) { y = pairs(x) }
+def second(float(P) x) -> (y) { y = steps(steps(x)) }
+def gridded(float(P) x, float(Q) w) -> (y) { y = grid(x, w) }
 END
 # required DEF: by its header, but for how large each size may be.
 required() {
@@ -77,6 +83,9 @@ is "$(required split)" "1 <= C;" "conditions that mean the same are one, and no 
 is "$(required ends)" "1 <= M;" "accesses that need the same of a size"
 is "$(required doubled)" "2 * H == 3 * K;H + K >= 2 * M;" "equations, and terms in another order"
 is "$(required every_other)" "" "a part of an argument has no more bytes than the argument"
+is "$(required paired)" "P to be a multiple of 2;" "a division without a rest in words"
+is "$(required second)" "P - 2 >= 0;" "what follows from another requirement is none"
+like "$(required gridded)" "^P to be a multiple of Q;" "a rest of a size"
 echo 'def odd(float(H) a, float(K) b) -> (y) where 2*H == 2*K + 1 { y(i) = a(i) }' >never.tensor
 exits 1 "what no sizes fulfil is an error" "$TENSORC" -fsyntax-only never.tensor
 like "$(cat "$work/err")" "'odd' does not allow these sizes: it needs 2 \* H == 2 \* K \+ 1" "with the condition"
