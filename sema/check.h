@@ -425,9 +425,8 @@ bool uses_indices(const Statement *statement, const Expr *e);
 
 /* Hints for an index whose range has ends that are read, and which no read bounds. */
 void hint_read_ends(Statement *statement, const IndexVariable *index);
-/* Hints for '=' with an index on the left whose range is read at an index that is not: y(p) = i where p in
- * row(i):row(i + 1). False: it is no such statement. */
-bool hint_rows(Statement *statement, const IndexVariable *reduced);
+/* Hints for '=' with an index that is not on the left. */
+void hint_reduction(Statement *statement, const IndexVariable *reduced);
 /* Says how to write to one place only: the name, which stands for a value, is an index on the left side. */
 void hint_place(const Statement *statement, const AstTarget *target, const char *name);
 /* Says how to give an extent that a computed index does not give. A result is declared. A temporary is first defined by

@@ -64,6 +64,21 @@ static const char *free_name(const Statement *s, const char *name) {
     return name;
 }
 
+/* A constant of this type, as the source says it. */
+static const char *constant_text(Arena *arena, const Expr *e, ElementType type) {
+    const char *number = NULL, *name = element_info[type].spelling;
+    if (e->kind == EXPR_REAL && isinf(e->real))
+        number = e->real > 0 ? "1.0 / 0.0" : "-1.0 / 0.0";
+    else if (e->kind == EXPR_REAL)
+        number = arena_printf(arena, e->real == floor(e->real) ? "%.1f" : "%.17g", e->real);
+    else if (e->integer == INT64_MIN)
+        number = "-9223372036854775807 - 1"; /* its digits alone do not fit */
+    else
+        number = arena_printf(arena, "%lld", (long long)e->integer);
+    bool literal = type == TYPE_FLOAT || (type == TYPE_INT32 && e->integer != INT32_MIN);
+    return literal ? number : arena_printf(arena, "%s(%s)", name, number);
+}
+
 /* --- ranges whose ends are read ----------------------------------------------------------------------------------- */
 
 static const AstWhere *range_of(const Statement *s, const char *name) {
@@ -107,7 +122,7 @@ static bool hint_places(Statement *s, const IndexVariable *index) {
     AstExpr *value = s->ast->values.items[0], *name = ast_suggest_name(arena, index->name);
     const AstWhere *where = range_of(s, index->name);
     const AstExpr *place = place_from(value, index->name);
-    if (!where || !place)
+    if (!where || !place || index->target) /* on the left side p is counted from the row's beginning */
         return false;
     AstExpr *row = added_to(place, index->name);
     Replacing rules[] = {{place, name}, {name, ast_suggest(arena, OP_SUB, name, row, NULL)}};
@@ -127,6 +142,31 @@ void hint_read_ends(Statement *s, const IndexVariable *index) {
 }
 
 /* --- y(p) = x(i) where p in row(i):row(i + 1) --------------------------------------------------------------------- */
+
+static void add_conjuncts(Arena *arena, AstWheres *clauses, const AstWhere *where) {
+    if (where->kind != WHERE_PREDICATE || where->value->kind != AST_OPERATOR || where->value->op != OP_AND) {
+        list_push(arena, clauses, *where);
+        return;
+    }
+    for (int i = 0; i < 2; i++) {
+        AstWhere part = *where;
+        part.value = where->value->args.items[i];
+        add_conjuncts(arena, clauses, &part);
+    }
+}
+
+/* The statement in which each condition is a clause: where a, b in place of where a && b. */
+static Statement with_clauses(const Statement *s) {
+    Arena *arena = s->builder->arena;
+    AstStatement *ast = ARENA_NEW(arena, AstStatement);
+    Statement split = *s;
+    *ast = *s->ast;
+    ast->wheres = (AstWheres){0};
+    for (int i = 0; i < s->ast->wheres.count; i++)
+        add_conjuncts(arena, &ast->wheres, &s->ast->wheres.items[i]);
+    split.ast = ast;
+    return split;
+}
 
 /* The end that a condition gives to the range of the index: p >= begin, p < end; NULL: it gives none. */
 static AstExpr *end_in_condition(const AstWhere *where, const char *index, bool begin) {
@@ -166,9 +206,11 @@ static bool rows_at(const Statement *s, const char *name, AstWhere *rows) {
     return found;
 }
 
-/* Whether the clause is no range of any index, nor a condition of this one. */
+/* Whether the clause is neither the range of the rows nor a condition that says an end of it. */
 static bool is_beside(const AstWhere *where, const AstWhere *rows) {
-    bool beside = where->value != NULL;
+    if (where->kind == WHERE_RANGE)
+        return where->begin != rows->begin;
+    bool beside = true;
     for (int i = 0; beside && i < where->value->args.count; i++)
         beside = where->value->args.items[i] != rows->begin && where->value->args.items[i] != rows->end;
     return beside;
@@ -177,8 +219,10 @@ static bool is_beside(const AstWhere *where, const AstWhere *rows) {
 /* Whether the value, or a clause beside the range, mentions the name. */
 static bool is_needed(const AstStatement *ast, const AstWhere *rows, const char *name) {
     bool found = mentions(ast->values.items[0], name);
-    for (int i = 0; i < ast->wheres.count && !found; i++)
-        found = is_beside(&ast->wheres.items[i], rows) && mentions(ast->wheres.items[i].value, name);
+    for (int i = 0; i < ast->wheres.count && !found; i++) {
+        const AstWhere *where = &ast->wheres.items[i];
+        found = where->value && is_beside(where, rows) && mentions(where->value, name);
+    }
     return found;
 }
 
@@ -190,70 +234,192 @@ static bool is_row(Arena *arena, const AstWhere *where, const char *name) {
            same_source(arena, replaced(arena, begin, &next, 1), where->end);
 }
 
-/* The left side, this value, and the conditions but for one. */
-static const char *assignment_text(const Statement *s, AstExpr *value, const AstWhere *rows, const Replacing *rule) {
+/* A clause as the source says it, with what stands for parts of it. */
+static const char *clause_text(Arena *arena, const AstWhere *where, const Replacing *rule) {
+    int rules = rule != NULL;
+    if (where->kind == WHERE_RANGE)
+        return arena_printf(arena, "%s in %s:%s", where->name.text,
+                            ast_text(arena, replaced(arena, where->begin, rule, rules)),
+                            ast_text(arena, replaced(arena, where->end, rule, rules)));
+    const char *value = ast_text(arena, replaced(arena, where->value, rule, rules));
+    if (where->kind == WHERE_LET)
+        return arena_printf(arena, "%s = %s", where->name.text, value);
+    return where->kind == WHERE_EXISTS ? arena_printf(arena, "exists %s", value) : value;
+}
+
+static bool has_other_clauses(const AstStatement *ast, const AstWhere *rows, const char *replaced_name) {
+    bool found = false;
+    for (int i = 0; i < ast->wheres.count && !found; i++) {
+        const AstWhere *where = &ast->wheres.items[i];
+        bool its_range = where->kind == WHERE_RANGE && strcmp(where->name.text, replaced_name) == 0;
+        found = where->kind != WHERE_RANGE && !its_range && is_beside(where, rows);
+    }
+    return found;
+}
+
+/* The left side, this value, a condition that comes first (or NULL), and the clauses but for those of the rows and the
+ * range of what is replaced. */
+static const char *assignment_text(const Statement *s, AstExpr *value, const AstWhere *rows, const Replacing *rule,
+                                   const char *first) {
     Arena *arena = s->builder->arena;
     const AstTarget *target = &s->ast->targets.items[0];
     AstExpr left = {.kind = AST_APPLY, .name = target->name, .args = target->indices};
     Text text = {.arena = arena};
-    const char *before = " where ";
+    const char *before = first ? ", " : " where ";
     text_add(&text, "%s = %s", ast_text(arena, &left), ast_text(arena, replaced(arena, value, rule, rule != NULL)));
+    if (first)
+        text_add(&text, " where %s", first);
     for (int i = 0; i < s->ast->wheres.count; i++) {
         const AstWhere *where = &s->ast->wheres.items[i];
-        if (!is_beside(where, rows))
+        bool its_range = where->kind == WHERE_RANGE && rule && is_name(rule->part, where->name.text);
+        if (its_range || !is_beside(where, rows))
             continue;
-        text_add(&text, "%s%s", before, where->kind == WHERE_EXISTS ? "exists " : "");
-        if (where->kind == WHERE_LET)
-            text_add(&text, "%s = ", where->name.text);
-        text_add(&text, "%s", ast_text(arena, replaced(arena, where->value, rule, rule != NULL)));
+        text_add(&text, "%s%s", before, clause_text(arena, where, rule));
         before = ", ";
     }
     return text.text;
 }
 
+static const char *zero_text(Arena *arena, ElementType type) {
+    bool literal = type == TYPE_FLOAT || type == TYPE_INT32;
+    return literal ? "0" : constant_text(arena, expr_int(arena, 0), type);
+}
+
+/* Whether the element has a value where the statement gives it none. */
+static bool has_former_value(const Statement *s) {
+    const Symbol *symbol = frame_symbol(s->frame, s->ast->targets.items[0].name.text);
+    const Variable *variable = symbol ? symbol->variable : NULL;
+    return variable && (variable->view.tensor || (variable->result && variable->result->inout));
+}
+
+/* Whether one size is at least the other, whatever the sizes are. */
+static bool is_larger(Arena *arena, Expr *size, Expr *than) {
+    Affine difference;
+    int64_t constant;
+    return size_affine(arena, expr_binary(arena, OP_SUB, size, than), &difference) &&
+           affine_is_constant(&difference, &constant) && constant >= 0;
+}
+
+/* The smallest of the sizes, without those that another one is below anyway: min(M, min(N, N + 1)) is min(M, N). */
+static Expr *smallest(Arena *arena, Expr *size) {
+    if (!expr_is_op(size, OP_MIN))
+        return size;
+    Expr *a = smallest(arena, size->args[0]), *b = smallest(arena, size->args[1]);
+    if (expr_is_op(b, OP_MIN) && !expr_is_op(a, OP_MIN)) {
+        Expr *swap = a;
+        a = b;
+        b = swap;
+    }
+    if (expr_is_op(a, OP_MIN) && (is_larger(arena, a->args[0], b) || is_larger(arena, a->args[1], b)))
+        return expr_binary(arena, OP_MIN, b, a->args[is_larger(arena, a->args[0], b)]);
+    return is_larger(arena, a, b) ? b : is_larger(arena, b, a) ? a : expr_binary(arena, OP_MIN, a, b);
+}
+
+/* The statement in which row_of is the row. Places before the first row and behind the last one have none: they keep
+ * their value or, where they have none, become 0. */
+static const char *with_rows_text(const Statement *s, const AstWhere *where, const IndexVariable *rows,
+                                  const Replacing *rule) {
+    Arena *arena = s->builder->arena;
+    Expr *behind = smallest(arena, size_normal(arena, expr_binary(arena, OP_ADD, rows->high, expr_int(arena, 1))));
+    AstExpr *low = ast_suggest_name(arena, expr_text(arena, rows->low));
+    AstExpr *end = ast_suggest_name(arena, expr_text(arena, behind)), *value = s->ast->values.items[0];
+    AstExpr *from = ast_suggest(arena, OP_GE, rule->by, low, NULL),
+            *to = ast_suggest(arena, OP_LT, rule->by, end, NULL);
+    if (has_former_value(s) || has_other_clauses(s->ast, where, rows->name))
+        return assignment_text(s, value, where, rule,
+                               arena_printf(arena, "%s, %s", ast_text(arena, from), ast_text(arena, to)));
+    AstExpr *zero = ast_suggest_name(arena, zero_text(arena, s->type));
+    AstExpr *choice = ast_suggest(arena, OP_SELECT, ast_suggest(arena, OP_AND, from, to, NULL), value, zero);
+    return assignment_text(s, choice, where, rule, NULL);
+}
+
 /* Each place is in one row, which a scan over the places finds: no place is looked for in all rows. */
-static void hint_row_of_place(Statement *s, const AstWhere *where, const char *name, const IndexVariable *places) {
+static void hint_row_of_place(Statement *s, const AstWhere *where, const IndexVariable *rows,
+                              const IndexVariable *places) {
     Arena *arena = s->builder->arena;
     const char *of = free_name(s, "row_of"), *p = places->name, *row = ast_text(arena, where->begin);
     Expr *end = size_normal(arena, expr_binary(arena, OP_ADD, places->high, expr_int(arena, 1)));
     AstExpr *read = apply(arena, of, ast_suggest_name(arena, p));
     const char *size = expr_text(arena, end), *at = ast_text(arena, read);
-    Replacing rule = {ast_suggest_name(arena, name), read};
+    Replacing rule = {ast_suggest_name(arena, rows->name), read};
     HINT(s->frame,
-         "a scan finds the row of each place: %s = 0 where %s in 0:%s  %s(%s) += 1 where %s > 0, %s < %s  "
-         "scan %s { %s = (%s(%s - 1) else 0) + %s }  %s",
-         at, p, size, of, row, name, row, size, p, at, of, p, at,
-         assignment_text(s, s->ast->values.items[0], where, &rule));
+         "a scan finds the row of each place: %s = 0 where %s in 0:%s  %s(%s) += 1 where %s < %s  "
+         "scan %s { %s = (%s(%s - 1) else -1) + %s }  %s",
+         at, p, size, of, row, row, size, p, at, of, p, at, with_rows_text(s, where, rows, &rule));
 }
 
-bool hint_rows(Statement *s, const IndexVariable *reduced) {
+static bool hint_rows(Statement *s, const IndexVariable *reduced) {
     AstWhere rows;
     if (!rows_at(s, reduced->name, &rows))
         return false;
     if (!is_needed(s->ast, &rows, reduced->name))
         HINT(s->frame, "what does not depend on the row needs no rows: %s",
-             assignment_text(s, s->ast->values.items[0], &rows, NULL));
+             assignment_text(s, s->ast->values.items[0], &rows, NULL, NULL));
     else if (is_row(s->builder->arena, &rows, reduced->name) && !s->builder->names_only)
-        hint_row_of_place(s, &rows, reduced->name, find_index(s, rows.name.text));
+        hint_row_of_place(s, &rows, reduced, find_index(s, rows.name.text));
     return true;
 }
 
-/* --- temporaries that need a value first -------------------------------------------------------------------------- */
+/* --- y(p) = v(q) where q == p + 1, and other reductions under = --------------------------------------------------- */
 
-/* A constant of this type, as the source says it. */
-static const char *constant_text(Arena *arena, const Expr *e, ElementType type) {
-    const char *number = NULL, *name = element_info[type].spelling;
-    if (e->kind == EXPR_REAL && isinf(e->real))
-        number = e->real > 0 ? "1.0 / 0.0" : "-1.0 / 0.0";
-    else if (e->kind == EXPR_REAL)
-        number = arena_printf(arena, e->real == floor(e->real) ? "%.1f" : "%.17g", e->real);
-    else if (e->integer == INT64_MIN)
-        number = "-9223372036854775807 - 1"; /* its digits alone do not fit */
-    else
-        number = arena_printf(arena, "%lld", (long long)e->integer);
-    bool literal = type == TYPE_FLOAT || (type == TYPE_INT32 && e->integer != INT32_MIN);
-    return literal ? number : arena_printf(arena, "%s(%s)", name, number);
+/* What an equation says that the index is: q == p + 1; NULL: it is none, or of another index. */
+static AstExpr *equal_to(const AstWhere *where, const char *name) {
+    const AstExpr *e = where->kind == WHERE_PREDICATE && where->value->kind == AST_OPERATOR ? where->value : NULL;
+    for (int i = 0; i < 2 && e && e->op == OP_EQ; i++)
+        if (is_name(e->args.items[i], name) && !mentions(e->args.items[1 - i], name))
+            return e->args.items[1 - i];
+    return NULL;
 }
+
+/* An index that an equation fixes needs no name. */
+static bool hint_equal(Statement *s, const IndexVariable *reduced) {
+    AstExpr *found = NULL;
+    int reductions = 0;
+    for (int i = 0; i < s->indices.count; i++)
+        reductions += !s->indices.items[i]->target;
+    for (int i = 0; i < s->ast->wheres.count && !found; i++)
+        found = equal_to(&s->ast->wheres.items[i], reduced->name);
+    if (found && reductions == 1 && !range_of(s, reduced->name)) {
+        AstWhere equation = {.begin = found, .end = found};
+        Replacing rule = {ast_suggest_name(s->builder->arena, reduced->name), found};
+        HINT(s->frame, "%s has one value: %s", reduced->name,
+             assignment_text(s, s->ast->values.items[0], &equation, &rule, NULL));
+    }
+    return found != NULL;
+}
+
+static bool reads_at(const Statement *s, const AstExpr *ast, const char *name) {
+    bool found = ast->kind == AST_APPLY && is_read(s->frame, ast) && mentions(ast, name);
+    for (int i = 0; i < ast->args.count && !found; i++)
+        found = reads_at(s, ast->args.items[i], name);
+    return found;
+}
+
+/* Whether an index of the left side is compared with what is read at this one: a search in all of it for each element,
+ * for which there is mostly a shorter way. */
+static bool is_searched(const Statement *s, const AstExpr *ast, const char *name) {
+    bool compares = ast->kind == AST_OPERATOR && op_info[ast->op].class == CLASS_COMPARE, found = false;
+    for (int i = 0; i < s->indices.count && compares && !found; i++)
+        found = s->indices.items[i]->target && mentions(ast, s->indices.items[i]->name);
+    found = found && reads_at(s, ast, name);
+    for (int i = 0; i < ast->args.count && !found; i++)
+        found = is_searched(s, ast->args.items[i], name);
+    return found;
+}
+
+void hint_reduction(Statement *statement, const IndexVariable *reduced) {
+    Statement split = with_clauses(statement), *s = &split;
+    if (hint_rows(s, reduced) || hint_equal(s, reduced))
+        return;
+    bool searched = is_searched(s, s->ast->values.items[0], reduced->name);
+    for (int i = 0; i < s->ast->wheres.count; i++)
+        if (s->ast->wheres.items[i].value)
+            searched |= is_searched(s, s->ast->wheres.items[i].value, reduced->name);
+    if (!searched)
+        HINT(s->frame, "+=! sums over %s; put %s on the left to keep it", reduced->name, reduced->name);
+}
+
+/* --- temporaries that need a value first -------------------------------------------------------------------------- */
 
 /* What the target number i begins with before values are combined; NULL: nothing is combined. */
 static const char *identity_text(const Statement *s, int i) {
@@ -380,8 +546,27 @@ static const char *other_clauses(const Statement *s) {
     return text.length ? text.text : "";
 }
 
+/* A temporary over all rows and all places is larger than both: hints at its value, which needs no temporary. */
+static bool hint_value_itself(const Statement *statement) {
+    Arena *arena = statement->builder->arena;
+    Statement split = with_clauses(statement);
+    AstWhere rows;
+    bool found = false;
+    for (int i = 0; i < split.indices.count && !found; i++)
+        found = rows_at(&split, split.indices.items[i]->name, &rows) && !mentions(rows.begin, rows.name.text) &&
+                reads_at(&split, rows.begin, split.indices.items[i]->name);
+    if (found)
+        HINT(split.frame,
+             "a temporary has all places of its indices; read the value itself instead of '%s': %s where %s in %s:%s",
+             split.ast->targets.items[0].name.text, ast_text(arena, split.ast->values.items[0]), rows.name.text,
+             ast_text(arena, rows.begin), ast_text(arena, rows.end));
+    return found;
+}
+
 void hint_choice(const Statement *s, ElementType type) {
     Arena *arena = s->builder->arena;
+    if (hint_value_itself(s))
+        return;
     const AstTarget *target = &s->ast->targets.items[0];
     AstExpr left = {.kind = AST_APPLY, .name = target->name, .args = target->indices}, *condition = NULL;
     for (int i = 0; i < s->ast->wheres.count; i++) {
@@ -393,8 +578,7 @@ void hint_choice(const Statement *s, ElementType type) {
     }
     if (!condition || has_unknown_hull(s))
         return;
-    bool literal = type == TYPE_FLOAT || type == TYPE_INT32;
-    AstExpr *zero = ast_suggest_name(arena, literal ? "0" : constant_text(arena, expr_int(arena, 0), type));
+    AstExpr *zero = ast_suggest_name(arena, zero_text(arena, type));
     AstExpr *choice = ast_suggest(arena, OP_SELECT, condition, s->ast->values.items[0], zero);
     HINT(s->frame, "say what it is elsewhere: %s = %s%s", ast_text(arena, &left), ast_text(arena, choice),
          other_clauses(s));

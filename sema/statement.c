@@ -279,8 +279,7 @@ static bool check_reductions(Statement *s) {
         if (index->target)
             continue;
         ERROR(s->frame, reduction_under_assign, index->loc, index->name);
-        if (!hint_rows(s, index))
-            HINT(s->frame, "+=! sums over %s; put %s on the left to keep it", index->name, index->name);
+        hint_reduction(s, index);
         return false;
     }
     return true;
