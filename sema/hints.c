@@ -794,6 +794,13 @@ static bool applies(const AstExpr *ast, const char *name) {
     return found;
 }
 
+static bool contains(const AstExpr *ast, const AstExpr *part) {
+    bool found = ast == part;
+    for (int i = 0; i < ast->args.count && !found; i++)
+        found = contains(ast->args.items[i], part);
+    return found;
+}
+
 /* Whether the read has an else. */
 static bool has_otherwise(const AstExpr *ast, const AstExpr *read) {
     bool found = ast->kind == AST_ELSE && ast->args.items[0] == read;
@@ -814,6 +821,47 @@ static AstExpr *difference(Arena *arena, AstExpr *from, AstExpr *subtracted) {
     return ast_suggest(arena, OP_SUB, from, subtracted, NULL);
 }
 
+/* --- the value before the first step: what changes nothing --- */
+
+typedef enum Neutral { NEUTRAL_UNKNOWN, NEUTRAL_ZERO, NEUTRAL_ONE, NEUTRAL_TERM } Neutral;
+
+/* What changes nothing in the expression, by what does so in the part of it that has the read; NEUTRAL_TERM: that part
+ * is the read. */
+static Neutral neutral_above(const AstExpr *ast, Neutral inside) {
+    bool operation = ast->kind == AST_OPERATOR;
+    if (inside == NEUTRAL_ZERO || inside == NEUTRAL_UNKNOWN)
+        return inside;
+    if (operation && (ast->op == OP_ADD || ast->op == OP_SUB))
+        return NEUTRAL_ZERO;
+    return operation && ast->op == OP_MUL ? NEUTRAL_ONE : NEUTRAL_UNKNOWN;
+}
+
+/* 0 in a sum, also of products, and 1 in a product. */
+static Neutral neutral_of(const AstExpr *ast, const AstExpr *read) {
+    Neutral found = ast == read ? NEUTRAL_TERM : NEUTRAL_UNKNOWN;
+    for (int i = 0; i < ast->args.count && ast != read && found == NEUTRAL_UNKNOWN; i++)
+        if (contains(ast->args.items[i], read))
+            found = neutral_above(ast, neutral_of(ast->args.items[i], read));
+    return found;
+}
+
+/* The read of an earlier step, written anew, with a value for before the first one; NULL: none is known. */
+static AstExpr *with_otherwise(Arena *arena, const AstExpr *value, const AstExpr *read, AstExpr *again) {
+    if (has_otherwise(value, read))
+        return again;
+    Neutral neutral = neutral_of(value, read);
+    if (neutral != NEUTRAL_ZERO && neutral != NEUTRAL_ONE)
+        return NULL;
+    AstExpr *otherwise = ast_suggest_name(arena, neutral == NEUTRAL_ONE ? "1" : "0");
+    AstExpr *both = ast_suggest_name(arena, NULL);
+    otherwise->kind = AST_INTEGER;
+    otherwise->integer = neutral == NEUTRAL_ONE;
+    both->kind = AST_ELSE;
+    list_push(arena, &both->args, again);
+    list_push(arena, &both->args, otherwise);
+    return both;
+}
+
 /* Suggests a scan that counts from the end. False: the statement has another form. */
 static bool hint_reversed(const Statement *s, const AstExpr *read, const AstTarget *target, int d, int64_t ahead) {
     Arena *arena = s->builder->arena;
@@ -825,15 +873,9 @@ static bool hint_reversed(const Statement *s, const AstExpr *read, const AstTarg
     AstExpr *last = difference(arena, extent, ast_suggest_name(arena, "1")), *k = ast_suggest_name(arena, step);
     AstExpr *steps = ast_suggest_name(arena, arena_printf(arena, "%lld", (long long)ahead));
     AstExpr *before = read_with(arena, name, &read->args, d, difference(arena, k, steps));
-    if (!has_otherwise(value, read)) {
-        AstExpr *otherwise = ast_suggest_name(arena, "0"), *both = ast_suggest_name(arena, NULL);
-        otherwise->kind = AST_INTEGER;
-        otherwise->name.text = "0";
-        both->kind = AST_ELSE;
-        list_push(arena, &both->args, before);
-        list_push(arena, &both->args, otherwise);
-        before = both;
-    }
+    before = with_otherwise(arena, value, read, before);
+    if (!before)
+        return false;
     Replacing rules[] = {{read, before}, {index, difference(arena, last, k)}};
     AstExpr *again = replaced(arena, value, rules, 2);
     if (applies(again, target->name.text))
@@ -846,18 +888,75 @@ static bool hint_reversed(const Statement *s, const AstExpr *read, const AstTarg
     return true;
 }
 
+static int count_reads(const AstExpr *ast, const char *name) {
+    int count = ast->kind == AST_APPLY && strcmp(ast->name.text, name) == 0;
+    for (int i = 0; i < ast->args.count; i++)
+        count += count_reads(ast->args.items[i], name);
+    return count;
+}
+
+static const AstExpr *first_read(const AstExpr *ast, const char *name) {
+    const AstExpr *found = ast->kind == AST_APPLY && strcmp(ast->name.text, name) == 0 ? ast : NULL;
+    for (int i = 0; i < ast->args.count && !found; i++)
+        found = first_read(ast->args.items[i], name);
+    return found;
+}
+
+/* Whether the value reads the target at other elements along another index. */
+static bool has_other_direction(const Statement *s, const AstExpr *ast, const AstTarget *target, int dimension) {
+    int64_t ahead;
+    bool own = ast->kind == AST_APPLY && strcmp(ast->name.text, target->name.text) == 0;
+    int step = own ? step_dimension(ast, target, &ahead) : -1;
+    bool found = step >= 0 && step != dimension;
+    for (int i = 0; i < ast->args.count && !found; i++)
+        found = has_other_direction(s, ast->args.items[i], target, dimension);
+    return found;
+}
+
+/* The statement in a scan, with a value for before the first step; "" if none is known. */
+static const char *scan_text(const Statement *s, const AstExpr *read, const AstExpr *left) {
+    Arena *arena = s->builder->arena;
+    AstExpr *again = ARENA_NEW(arena, AstExpr);
+    *again = *read;
+    AstExpr *value = s->ast->values.items[0];
+    Replacing rule = {read, with_otherwise(arena, value, read, again)};
+    bool single = count_reads(value, left->name.text) == 1 && s->ast->combine == COMBINE_NONE;
+    if (!rule.by || !single || s->ast->wheres.count)
+        return "";
+    return arena_printf(arena, "%s = %s", ast_text(arena, left), ast_text(arena, replaced(arena, value, &rule, 1)));
+}
+
+static void hint_scan(const Statement *s, const AstExpr *read, const AstTarget *target, const char *index) {
+    Arena *arena = s->builder->arena;
+    AstExpr left = {.kind = AST_APPLY, .name = target->name, .args = target->indices};
+    const char *element = ast_text(arena, &left), *text = scan_text(s, read, &left);
+    if (*text)
+        HINT(s->frame, "what depends on its own earlier elements is a recurrence: scan %s { %s }", index, text);
+    else if (range_of(s, index))
+        HINT(s->frame,
+             "what depends on its own earlier elements is a recurrence: in a scan %s, after a statement that defines "
+             "%s for all steps",
+             index, element);
+    else
+        HINT(s->frame,
+             "what depends on its own earlier elements is a recurrence: in a scan %s, with a value after else for "
+             "before the first step",
+             index);
+}
+
 static void hint_recurrence(const Statement *s, const AstExpr *read, const AstTarget *target) {
     int64_t ahead;
     int d = step_dimension(read, target, &ahead);
-    AstExpr left = {.kind = AST_APPLY, .name = target->name, .args = target->indices};
-    const char *text = ast_text(s->builder->arena, &left);
-    if (ahead > 0 && hint_reversed(s, read, target, d, ahead))
-        return;
-    if (ahead > 0)
+    const AstExpr *value = s->ast->values.items[0];
+    bool several = d >= 0 && has_other_direction(s, value, target, d);
+    if (several && first_read(value, target->name.text) != read)
+        return; /* said already */
+    if (several)
+        HINT(s->frame, "a scan has one direction: what depends on earlier elements along two indices is none");
+    else if (ahead > 0 && !hint_reversed(s, read, target, d, ahead))
         HINT(s->frame, "a scan goes forward: it reads its own earlier elements only");
-    else if (d >= 0)
-        HINT(s->frame, "what depends on its own earlier elements is a recurrence: scan %s { %s = ... }",
-             target->indices.items[d]->name.text, text);
+    else if (ahead < 0)
+        hint_scan(s, read, target, target->indices.items[d]->name.text);
 }
 
 void hint_own_read(const Statement *s, const AstExpr *read, const AstTarget *target, const Variable *variable) {
