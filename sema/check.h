@@ -429,6 +429,8 @@ void hint_read_ends(Statement *statement, const IndexVariable *index);
 void hint_reduction(Statement *statement, const IndexVariable *reduced);
 /* Says how to write to one place only: the name, which stands for a value, is an index on the left side. */
 void hint_place(const Statement *statement, const AstTarget *target, const char *name);
+/* Hints for '=' with an index on the left that is computed: this place. */
+void hint_computed(const Statement *statement, const AstExpr *place);
 /* Says how to give an extent that a computed index does not give. A result is declared. A temporary is first defined by
  * a simple statement. */
 void hint_extent(const Statement *statement);

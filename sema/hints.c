@@ -57,6 +57,15 @@ static AstExpr *apply(Arena *arena, const char *name, AstExpr *index) {
     return read;
 }
 
+/* The read or the left side with another index in this dimension. */
+static AstExpr *read_with(Arena *arena, const char *name, const AstExprs *indices, int dimension, AstExpr *index) {
+    AstExpr *read = ast_suggest_name(arena, name);
+    read->kind = AST_APPLY;
+    for (int d = 0; d < indices->count; d++)
+        list_push(arena, &read->args, d == dimension ? index : indices->items[d]);
+    return read;
+}
+
 /* A name that means nothing in the def so far. */
 static const char *free_name(const Statement *s, const char *name) {
     while (frame_symbol(s->frame, name) || find_index(s, name))
@@ -417,6 +426,96 @@ void hint_reduction(Statement *statement, const IndexVariable *reduced) {
             searched |= is_searched(s, s->ast->wheres.items[i].value, reduced->name);
     if (!searched)
         HINT(s->frame, "+=! sums over %s; put %s on the left to keep it", reduced->name, reduced->name);
+}
+
+/* --- y(N - 1 - i) = x(i) ------------------------------------------------------------------------------------------ */
+
+/* What the index is where the expression has this value: v - 1 where i + 1 is v; v / 2 for 2 * i, where the factor
+ * divides v. NULL: unknown. *factor begins with 1. */
+static AstExpr *solved_for(Arena *arena, AstExpr *ast, const char *index, AstExpr *value, const AstExpr **factor) {
+    if (is_name(ast, index))
+        return value;
+    if (ast->kind != AST_OPERATOR || ast->args.count != 2)
+        return NULL;
+    AstExpr *a = ast->args.items[0], *b = ast->args.items[1];
+    bool left = mentions(a, index);
+    AstExpr *part = left ? a : b, *other = left ? b : a;
+    if (mentions(other, index))
+        return NULL;
+    if (ast->op == OP_ADD)
+        return solved_for(arena, part, index, ast_suggest(arena, OP_SUB, value, other, NULL), factor);
+    if (ast->op == OP_SUB && left)
+        return solved_for(arena, part, index, ast_suggest(arena, OP_ADD, value, other, NULL), factor);
+    if (ast->op == OP_SUB)
+        return solved_for(arena, part, index, ast_suggest(arena, OP_SUB, other, value, NULL), factor);
+    if (ast->op != OP_MUL || other->kind != AST_INTEGER || other->integer < 2 || !is_name(part, index))
+        return NULL;
+    *factor = other;
+    return ast_suggest(arena, OP_DIV, value, other, NULL);
+}
+
+/* The only name in the expression that is no name of the def; NULL: there is none, or several, or a read. */
+static const char *only_index(const Statement *s, const AstExpr *ast) {
+    const char *found = NULL;
+    for (int i = 0; i < ast->args.count; i++) {
+        const char *name = only_index(s, ast->args.items[i]);
+        if (found && name && strcmp(found, name) != 0)
+            return NULL;
+        found = found ? found : name;
+    }
+    return ast->kind == AST_NAME && !frame_symbol(s->frame, ast->name.text) ? ast->name.text : found;
+}
+
+/* The place on the left side that is computed, if the others are names; -1: there is none, or several are. */
+static int computed_place(const AstTarget *target) {
+    int found = -1, count = 0;
+    for (int i = 0; i < target->indices.count; i++) {
+        if (target->indices.items[i]->kind == AST_NAME)
+            continue;
+        found = i;
+        count++;
+    }
+    return count == 1 ? found : -1;
+}
+
+static bool is_on_left(const AstTarget *target, const char *name) {
+    bool found = false;
+    for (int i = 0; i < target->indices.count && !found; i++)
+        found = is_name(target->indices.items[i], name);
+    return found;
+}
+
+/* Hints at the statement with the place as an index and what is read there on the right side. */
+static bool hint_inverse(const Statement *s, const AstTarget *target, int d) {
+    Arena *arena = s->builder->arena;
+    AstExpr *place = target->indices.items[d], *value = s->ast->values.items[0];
+    const char *index = only_index(s, place), *name = free_name(s, "v");
+    const AstExpr *factor = NULL;
+    AstExpr *v = ast_suggest_name(arena, name);
+    AstExpr *inverse = index ? solved_for(arena, place, index, v, &factor) : NULL;
+    if (!inverse || is_on_left(target, index) || s->ast->wheres.count)
+        return false;
+    Replacing rule = {ast_suggest_name(arena, index), inverse};
+    const AstExpr *divided = factor ? inverse->args.items[0] : NULL;
+    const char *left = ast_text(arena, read_with(arena, target->name.text, &target->indices, d, v));
+    const char *right = ast_text(arena, replaced(arena, value, &rule, 1));
+    if (factor)
+        HINT(s->frame, "name the place and compute the index: %s = %s where %s %% %lld == 0", left, right,
+             arena_printf(arena, divided->kind == AST_OPERATOR ? "(%s)" : "%s", ast_text(arena, divided)),
+             (long long)factor->integer);
+    else
+        HINT(s->frame, "name the place and compute the index: %s = %s", left, right);
+    return true;
+}
+
+void hint_computed(const Statement *s, const AstExpr *place) {
+    const AstTarget *target = &s->ast->targets.items[0];
+    int d = computed_place(target);
+    if (place->kind == AST_INTEGER && !place->overflow)
+        HINT(s->frame, "name the index and say where it is: where i in %lld:%lld", (long long)place->integer,
+             (long long)place->integer + 1);
+    else if (s->ast->values.count == 1 && (d < 0 || !hint_inverse(s, target, d)))
+        HINT(s->frame, "combine them, as += and max= do, and +=! and max=! which begin with the identity");
 }
 
 /* --- temporaries that need a value first -------------------------------------------------------------------------- */
@@ -807,14 +906,6 @@ static bool has_otherwise(const AstExpr *ast, const AstExpr *read) {
     for (int i = 0; i < ast->args.count && !found; i++)
         found = has_otherwise(ast->args.items[i], read);
     return found;
-}
-
-static AstExpr *read_with(Arena *arena, const char *name, const AstExprs *indices, int dimension, AstExpr *index) {
-    AstExpr *read = ast_suggest_name(arena, name);
-    read->kind = AST_APPLY;
-    for (int d = 0; d < indices->count; d++)
-        list_push(arena, &read->args, d == dimension ? index : indices->items[d]);
-    return read;
 }
 
 static AstExpr *difference(Arena *arena, AstExpr *from, AstExpr *subtracted) {

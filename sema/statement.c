@@ -138,12 +138,7 @@ static bool translate_computed(Statement *s) {
             continue;
         if (s->ast->combine == COMBINE_NONE && !s->ast->combiner.text) {
             ERROR(s->frame, computed_assign, index->loc);
-            if (index->place->kind == AST_INTEGER && !index->place->overflow)
-                HINT(s->frame, "name the index and say where it is: where i in %lld:%lld",
-                     (long long)index->place->integer, (long long)index->place->integer + 1);
-            else
-                HINT(s->frame,
-                     "combine them, as += and max= do; or name the index and say where it is: where v == ...");
+            hint_computed(s, index->place);
             return false;
         }
         index->computed = translate_index_value(s, index->place);
