@@ -98,8 +98,8 @@ static void compare_extents(Statement *s, const IndexVariable *index) {
         first = first.size ? first : other;
         if (!loses_elements(s, &first, &other))
             continue;
-        WARN(s->frame, extents_differ, other.loc, other.name, (long long)other.size, index->name, first.name,
-             (long long)first.size);
+        WARN(s->frame, extents_differ, other.loc, other.name, (long long)other.size, other.size == 1 ? "" : "s",
+             index->name, first.name, (long long)first.size);
         NOTE(s->frame, first.loc, first.written ? "written here" : "read here");
         HINT(s->frame, "if that is meant, say the range: where %s in 0:...", index->name);
         return;

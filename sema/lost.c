@@ -128,14 +128,14 @@ static void warn_wrap(Statement *s, const Expr *e, ElementType wider) {
     else
         WARN(s->frame, narrow_wrap, e->loc, what, narrow);
     if (e->op == OP_MUL && wider != e->type)
-        HINT(s->frame, "convert the operands first: %s(a) * %s(b)", wide, wide);
+        HINT(s->frame, "convert the operands first: %s(...) * %s(...)", wide, wide);
     else if (s->in_combiner && wider == e->type)
         HINT(s->frame, "combine wider values, such as int32; %s(...) around it says that wrapping is meant", narrow);
     else if (e->op == OP_NEG)
-        HINT(s->frame, "convert the operand first: -int32(a); %s(...) around it says that wrapping is meant", narrow);
+        HINT(s->frame, "convert the operand first: -int32(...); %s(...) around it says that wrapping is meant", narrow);
     else
         HINT(s->frame,
-             "convert the operands first: int32(a) %s int32(b); %s(...) around it says that wrapping is meant",
+             "convert the operands first: int32(...) %s int32(...); %s(...) around it says that wrapping is meant",
              op_info[e->op].spelling, narrow);
 }
 
@@ -151,9 +151,13 @@ static bool is_inexact(Statement *s, const Expr *quotient) {
     return !expr_is_int(remainder, &rest) || rest != 0;
 }
 
-/* The operand of casts that only the types require. */
+static bool is_wider(const Expr *cast) {
+    return type_is_integer(cast->type) && element_info[cast->type].bytes > element_info[cast->args[0]->type].bytes;
+}
+
+/* The operand of casts that only the types require, or that only make an integer wider. */
 static const Expr *without_casts(const Expr *e) {
-    while (e->kind == EXPR_CAST && type_is_integer(e->args[0]->type) && !is_explicit(e))
+    while (e->kind == EXPR_CAST && type_is_integer(e->args[0]->type) && (!is_explicit(e) || is_wider(e)))
         e = e->args[0];
     return e;
 }
@@ -203,7 +207,16 @@ static void warn_quotient(Statement *s, Loc loc, ElementType type, const Expr *r
     WARN(s->frame, integer_quotient, loc, element_info[type].spelling);
     if (read)
         NOTE(s->frame, read->loc, "it becomes %s here", element_info[type].spelling);
-    HINT(s->frame, "divide floats: float(a) / b; float(a / b) says that rounding is meant");
+    HINT(s->frame, "divide floats: float(...) / ...; float(...) around the quotient says that rounding is meant");
+}
+
+/* One warning of a quotient is enough, however many tensors it goes into. */
+static void forget_rounded(Statement *s, Loc loc) {
+    for (int i = 0; i < s->builder->rounded.count; i++) {
+        RoundedTensor *rounded = &s->builder->rounded.items[i];
+        if (rounded->loc.file == loc.file && rounded->loc.begin == loc.begin)
+            rounded->tensor = NULL;
+    }
 }
 
 static void look_at_cast(Statement *s, const Expr *e) {
@@ -214,7 +227,7 @@ static void look_at_cast(Statement *s, const Expr *e) {
     RoundedTensor *tensor = found ? rounded_tensor(s, found) : NULL;
     if (tensor) {
         warn_quotient(s, tensor->loc, e->type, found);
-        tensor->tensor = NULL; /* once is enough */
+        forget_rounded(s, tensor->loc);
     } else if (found) {
         warn_quotient(s, found->loc, e->type, NULL);
     }
@@ -222,8 +235,10 @@ static void look_at_cast(Statement *s, const Expr *e) {
 
 void note_rounded(Statement *s, const Tensor *tensor, const Expr *value) {
     const Expr *quotient = type_is_integer(tensor->type) ? find_rounded(s, value, value) : NULL;
-    if (quotient && quotient->kind == EXPR_OP && may_warn(s->frame) && !s->builder->names_only)
-        list_push(s->builder->arena, &s->builder->rounded, ((RoundedTensor){tensor, quotient->loc}));
+    const RoundedTensor *earlier = quotient ? rounded_tensor(s, quotient) : NULL;
+    if (quotient && may_warn(s->frame) && !s->builder->names_only)
+        list_push(s->builder->arena, &s->builder->rounded,
+                  ((RoundedTensor){tensor, earlier ? earlier->loc : quotient->loc}));
 }
 
 /* A quotient of two numbers, such as 1 / 2: it was folded to 0 before it becomes a float. */

@@ -265,16 +265,23 @@ static Expr *changed_value(const Assignment *a, Expr *former) {
     return where_it_holds(a, accumulates(a) ? combined(a, former, value) : value, former);
 }
 
+/* A declared type says that the result of a quotient is meant to be an integer. */
+static void note_quotient(const Assignment *a, const Tensor *tensor) {
+    const AstResult *result = a->variable->result;
+    if (!result || (a->statement->frame->caller && !result->has_type))
+        note_rounded(a->statement, tensor, a->value);
+}
+
 static bool define_full(Assignment *a, Tensor *tensor) {
+    if (a->reductions && initialises(a))
+        note_quotient(a, tensor);
     if (a->reductions)
         return define_reduction(a, tensor);
     const Var **axes = own_axes(a);
     if (!needs_former(a)) {
         make_stage(a, tensor, axes, initialises(a) ? term(a) : resolve_value(a->statement, a->value));
         note_range(a->statement, tensor, a->value);
-        const AstResult *result = a->variable->result;
-        if (!result || (a->statement->frame->caller && !result->has_type))
-            note_rounded(a->statement, tensor, a->value);
+        note_quotient(a, tensor);
         return true;
     }
     const Tensor *former = former_version(a);
