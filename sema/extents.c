@@ -91,23 +91,43 @@ static bool loses_elements(const Statement *s, const Extent *first, const Extent
     return first->size && other->size && first->size != other->size && !larger->written && !is_read_whole(s, larger);
 }
 
+/* Whether the header of the def leaves the extent of this argument to the call. */
+static bool is_given_by_call(const CallFrame *frame, const Extent *extent) {
+    const AstDef *def = frame->definition->ast;
+    bool found = false;
+    for (int i = 0; frame->caller && i < def->arguments.count && !found; i++) {
+        const AstParameter *argument = &def->arguments.items[i];
+        found = strcmp(argument->name.text, extent->name) == 0 && extent->dimension < argument->dims.count &&
+                argument->dims.items[extent->dimension]->kind == AST_NAME;
+    }
+    return found;
+}
+
+/* What a def says itself is warned of in its own check, not in each call. */
+static bool is_new_in_call(const CallFrame *frame, const Extent *first, const Extent *other) {
+    return is_given_by_call(frame, first) || is_given_by_call(frame, other);
+}
+
 static void compare_extents(Statement *s, const IndexVariable *index) {
     Extent first = extent_of_target(s, index);
     for (int i = 0; i < s->sites.count; i++) {
         Extent other = extent_of_read(s, s->sites.items[i], index);
         first = first.size ? first : other;
-        if (!loses_elements(s, &first, &other))
+        if (!loses_elements(s, &first, &other) || (s->frame->caller && !is_new_in_call(s->frame, &first, &other)))
             continue;
         WARN(s->frame, extents_differ, other.loc, other.name, (long long)other.size, other.size == 1 ? "" : "s",
              index->name, first.name, (long long)first.size);
         NOTE(s->frame, first.loc, first.written ? "written here" : "read here");
+        if (s->frame->caller)
+            NOTE(s->frame, s->frame->call, "in this call of '%s'", s->frame->definition->ast->name.text);
         HINT(s->frame, "if that is meant, say the range: where %s in 0:...", index->name);
         return;
     }
 }
 
 void warn_extents(Statement *s) {
-    for (int i = 0; i < s->indices.count && may_warn_of_values(s); i++)
+    bool warns = may_warn(s->frame) && !s->builder->names_only;
+    for (int i = 0; i < s->indices.count && warns; i++)
         if (!s->indices.items[i]->where)
             compare_extents(s, s->indices.items[i]);
 }
