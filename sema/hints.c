@@ -256,13 +256,11 @@ static const char *clause_text(Arena *arena, const AstWhere *where, const Replac
     return where->kind == WHERE_EXISTS ? arena_printf(arena, "exists %s", value) : value;
 }
 
-static bool has_other_clauses(const AstStatement *ast, const AstWhere *rows, const char *replaced_name) {
+/* Whether something besides ranges is said of what the statement defines. */
+static bool has_other_clauses(const AstStatement *ast, const AstWhere *rows) {
     bool found = false;
-    for (int i = 0; i < ast->wheres.count && !found; i++) {
-        const AstWhere *where = &ast->wheres.items[i];
-        bool its_range = where->kind == WHERE_RANGE && strcmp(where->name.text, replaced_name) == 0;
-        found = where->kind != WHERE_RANGE && !its_range && is_beside(where, rows);
-    }
+    for (int i = 0; i < ast->wheres.count && !found; i++)
+        found = ast->wheres.items[i].kind != WHERE_RANGE && is_beside(&ast->wheres.items[i], rows);
     return found;
 }
 
@@ -334,7 +332,7 @@ static const char *with_rows_text(const Statement *s, const AstWhere *where, con
     AstExpr *end = ast_suggest_name(arena, expr_text(arena, behind)), *value = s->ast->values.items[0];
     AstExpr *from = ast_suggest(arena, OP_GE, rule->by, low, NULL),
             *to = ast_suggest(arena, OP_LT, rule->by, end, NULL);
-    if (has_former_value(s) || has_other_clauses(s->ast, where, rows->name))
+    if (has_former_value(s) || has_other_clauses(s->ast, where))
         return assignment_text(s, value, where, rule,
                                arena_printf(arena, "%s, %s", ast_text(arena, from), ast_text(arena, to)));
     AstExpr *zero = ast_suggest_name(arena, zero_text(arena, s->type));
