@@ -82,5 +82,5 @@ runs "inout is a name elsewhere" "$TENSORC" -run -Wall -Werror name.tensor
 echo 'def f(float(N) x) -> (float(N) y) { y(i) += x(i) }' >silent.tensor
 runs "a result that is added to" "$TENSORC" -fsyntax-only silent.tensor
 like "$(cat err)" 'warning: this reads what the caller left' "is warned of where the header does not say it"
-like "$(cat err)" 'hint: .*\(inout float\(N\) y\)' "and what the header would say"
+like "$(cat err)" 'hint: .*the header says it: inout float\(N\) y$' "and what the header would say"
 done_testing
