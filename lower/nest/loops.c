@@ -85,13 +85,6 @@ static bool check_tail(NestState *state, const Prim *prim, Tail tail, const Node
                      loop_text(state, node));
 }
 
-/* The time for the bounds of a stage grows with the square of its loops. */
-static bool check_loop_count(NestState *state, const StageState *stage, int count) {
-    enum { LOOPS_LIMIT = 256 };
-    return stage->leaves.count + count - 1 <= LOOPS_LIMIT ||
-           refuse_stage(state, stage, "%s would have more than %d loops", stage->name, LOOPS_LIMIT);
-}
-
 /* Replaces the leaf by `count` parts: an outer one, and inner ones with these extents. */
 static bool split_node(NestState *state, const Prim *prim, Node *node, const int64_t *factors, int count,
                        const int *results, Node **parts) {
@@ -99,8 +92,6 @@ static bool split_node(NestState *state, const Prim *prim, Node *node, const int
     if (!read_tail(state, prim, &tail) || !check_tail(state, prim, tail, node))
         return false;
     StageState *stage = stage_of(node);
-    if (!check_loop_count(state, stage, count))
-        return false;
     int index = leaf_index(stage, node);
     list_remove(&stage->leaves, index);
     for (int k = 0; k < count; k++) {
