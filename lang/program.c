@@ -44,6 +44,14 @@ bool stage_has_identity(const Stage *stage, int component, const Expr *e) {
                                               : is_identity(stage->combine, e);
 }
 
+const Expr *stage_take_condition(const Stage *stage, int component, const Expr **value) {
+    const Expr *choice = *value;
+    if (!expr_is_op(choice, OP_SELECT) || !stage_has_identity(stage, component, choice->args[2]))
+        return NULL;
+    *value = choice->args[1];
+    return choice->args[0];
+}
+
 const Tensor *stage_output(const Stage *stage) {
     for (int c = 0; c < stage->component_count; c++)
         if (stage->components[c].tensor->role == ROLE_OUTPUT)
@@ -293,13 +301,10 @@ const char *program_algorithms(Arena *arena, const Program *program) {
 
 /* A tensor whose contents decide how many terms a reduction has; NULL: none does. */
 static const Tensor *term_counts_of(const Stage *stage) {
-    const Expr *value = stage->components[0].value;
-    while (stage->combine != COMBINE_NONE && expr_is_op(value, OP_SELECT) &&
-           stage_has_identity(stage, 0, value->args[2])) {
-        EACH_READ(read, value->args[0])
+    const Expr *value = stage->components[0].value, *condition;
+    while ((condition = stage_take_condition(stage, 0, &value)))
+        EACH_READ(read, condition)
             return read->tensor;
-        value = value->args[1];
-    }
     return NULL;
 }
 

@@ -13,6 +13,8 @@ int stage_component_of(const Stage *stage, const Tensor *tensor); /* that writes
 bool stage_writes(const Stage *stage, const Tensor *tensor);
 /* Whether it is what the component's reduction begins with; never of a stage without one. */
 bool stage_has_identity(const Stage *stage, int component, const Expr *e);
+/* Takes the outermost condition of the terms off the component's value; NULL: it has none. */
+const Expr *stage_take_condition(const Stage *stage, int component, const Expr **value);
 const Tensor *stage_output(const Stage *stage); /* the first output that it writes, or NULL */
 /* Loops over all that a stage computes: values, then initial values. */
 TreeWalk *stage_walk(TreeWalk *walk, const Stage *stage, bool values, bool initials);

@@ -132,6 +132,10 @@ AstExpr *ast_suggest(Arena *arena, Op op, AstExpr *a, AstExpr *b, AstExpr *c) {
     return e;
 }
 
+AstExpr ast_of_target(const AstTarget *target) {
+    return (AstExpr){.kind = AST_APPLY, .name = target->name, .args = target->indices, .loc = target->loc};
+}
+
 AstExpr *ast_suggest_name(Arena *arena, const char *name) {
     AstExpr *e = ARENA_NEW(arena, AstExpr);
     e->kind = AST_NAME;

@@ -201,5 +201,7 @@ void ast_print_expr(Text *text, const AstExpr *e);
 /* What a message suggests: expressions that the source does not have. c: of a choice, else NULL. */
 AstExpr *ast_suggest(Arena *arena, Op op, AstExpr *a, AstExpr *b, AstExpr *c);
 AstExpr *ast_suggest_name(Arena *arena, const char *name);
+/* The left side as an expression: a read of it. */
+AstExpr ast_of_target(const AstTarget *target);
 
 #endif

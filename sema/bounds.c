@@ -547,7 +547,7 @@ static ReadSite *target_site(Statement *s, const View *target) {
     Arena *arena = s->builder->arena;
     const AstTarget *left = &s->ast->targets.items[0];
     AstExpr *ast = ARENA_NEW(arena, AstExpr);
-    *ast = (AstExpr){.kind = AST_APPLY, .name = left->name, .args = left->indices, .loc = left->loc};
+    *ast = ast_of_target(left);
     ReadSite *site = ARENA_NEW(arena, ReadSite);
     *site = (ReadSite){.ast = ast, .name = left->name.text, .view = *target, .guard_count = s->predicates.count};
     site->written = true;

@@ -39,7 +39,7 @@ void hint_extent(const Statement *s) {
     const Symbol *symbol = frame_symbol(s->frame, targets->items[0].name.text);
     Text left = {.arena = s->builder->arena};
     for (int i = 0; i < targets->count; i++) {
-        AstExpr target = {.kind = AST_APPLY, .name = targets->items[i].name, .args = targets->items[i].indices};
+        AstExpr target = ast_of_target(&targets->items[i]);
         text_add(&left, "%s%s", i ? ", " : "", ast_text(s->builder->arena, &target));
     }
     if (symbol && symbol->variable && symbol->variable->result)
@@ -81,7 +81,7 @@ void hint_place(const Statement *s, const AstTarget *target, const char *name) {
     }
     AstExpr *index = ast_suggest_name(arena, free_name(s, "p"));
     Replacing rule = {ast_suggest_name(arena, name), index};
-    AstExpr left = {.kind = AST_APPLY, .name = target->name, .args = target->indices};
+    AstExpr left = ast_of_target(target);
     HINT(s->frame, "an index of its own writes only there: %s ... where %s%s == %s",
          ast_text(arena, replaced(arena, &left, &rule, 1)),
          has_sizes(s, target) ? "" : arena_printf(arena, "%s in 0:SIZE, ", index->name.text), index->name.text, name);
@@ -124,12 +124,8 @@ static const char *other_clauses(const Statement *s) {
             text_add(&text, "%s%s in %s:%s", before, index->name, expr_text(text.arena, index->low),
                      expr_text(text.arena,
                                size_normal(text.arena, expr_binary(text.arena, OP_ADD, index->low, index->extent))));
-        else if (index && !index->read)
-            text_add(&text, "%s%s in %s:%s", before, index->name, ast_text(text.arena, where->begin),
-                     ast_text(text.arena, where->end));
-        else if (where->kind == WHERE_LET || where->kind == WHERE_EXISTS)
-            text_add(&text, "%s%s%s%s", before, where->kind == WHERE_LET ? where->name.text : "exists",
-                     where->kind == WHERE_LET ? " = " : " ", ast_text(text.arena, where->value));
+        else if ((index && !index->read) || where->kind == WHERE_LET || where->kind == WHERE_EXISTS)
+            text_add(&text, "%s%s", before, clause_text(text.arena, where, NULL));
     }
     return text.length ? text.text : "";
 }
@@ -156,7 +152,7 @@ void hint_choice(const Statement *s, ElementType type) {
     if (hint_value_itself(s))
         return;
     const AstTarget *target = &s->ast->targets.items[0];
-    AstExpr left = {.kind = AST_APPLY, .name = target->name, .args = target->indices}, *condition = NULL;
+    AstExpr left = ast_of_target(target), *condition = NULL;
     for (int i = 0; i < s->ast->wheres.count; i++) {
         const AstWhere *where = &s->ast->wheres.items[i];
         if (where->kind == WHERE_PREDICATE)
@@ -219,12 +215,22 @@ static const char *index_size(const Statement *s, int dimension) {
     return found ? found : end ? expr_text(arena, end) : NULL;
 }
 
+/* The sizes that a header says. */
+static const char *dimensions_text(Arena *arena, const AstExprs *dims) {
+    Text text = {.arena = arena};
+    for (int d = 0; d < dims->count; d++)
+        text_add(&text, "%s%s", d ? ", " : "", ast_text(arena, dims->items[d]));
+    return text.length ? text.text : "";
+}
+
 static const char *sizes_text(const Statement *s, const Variable *variable) {
     Text text = {.arena = s->builder->arena};
     const AstResult *result = variable->result;
-    int rank = result->has_dims ? result->dims.count : s->ast->targets.items[0].indices.count;
+    int rank = s->ast->targets.items[0].indices.count;
+    if (result->has_dims)
+        return dimensions_text(text.arena, &result->dims);
     for (int d = 0; d < rank; d++) {
-        const char *size = result->has_dims ? ast_text(s->builder->arena, result->dims.items[d]) : index_size(s, d);
+        const char *size = index_size(s, d);
         if (!size)
             return "SIZES";
         text_add(&text, "%s%s", d ? ", " : "", size);
@@ -276,10 +282,7 @@ void hint_result(CallFrame *frame, const char *name) {
         const AstParameter *argument = &def->arguments.items[i];
         if (strcmp(argument->name.text, name) != 0)
             continue;
-        Text sizes = {.arena = frame->builder->arena};
-        for (int d = 0; d < argument->dims.count; d++)
-            text_add(&sizes, "%s%s", d ? ", " : "", ast_text(frame->builder->arena, argument->dims.items[d]));
         HINT(frame, "what changes is no argument but a result: inout %s(%s) %s", element_info[argument->type].spelling,
-             sizes.length ? sizes.text : "", name);
+             dimensions_text(frame->builder->arena, &argument->dims), name);
     }
 }

@@ -78,10 +78,11 @@ static AstExpr *extent_read(const Statement *s, const AstExpr *ast, const char *
     return found;
 }
 
-static bool applies(const AstExpr *ast, const char *name) {
-    bool found = ast->kind == AST_APPLY && strcmp(ast->name.text, name) == 0;
+/* NULL: it is not read. */
+static const AstExpr *first_read(const AstExpr *ast, const char *name) {
+    const AstExpr *found = ast->kind == AST_APPLY && strcmp(ast->name.text, name) == 0 ? ast : NULL;
     for (int i = 0; i < ast->args.count && !found; i++)
-        found = applies(ast->args.items[i], name);
+        found = first_read(ast->args.items[i], name);
     return found;
 }
 
@@ -161,9 +162,9 @@ static bool hint_reversed(const Statement *s, const AstExpr *read, const AstTarg
         return false;
     Replacing rules[] = {{read, before}, {index, difference(arena, last, k)}};
     AstExpr *again = replaced(arena, value, rules, 2);
-    if (applies(again, target->name.text))
+    if (first_read(again, target->name.text))
         return false;
-    AstExpr left = {.kind = AST_APPLY, .name = target->name, .args = target->indices};
+    AstExpr left = ast_of_target(target);
     HINT(s->frame, "a scan goes forward, so it counts from the end: scan %s { %s = %s }  %s = %s", step,
          ast_text(arena, read_with(arena, name, &target->indices, d, k)), ast_text(arena, again),
          ast_text(arena, &left),
@@ -176,13 +177,6 @@ static int count_reads(const AstExpr *ast, const char *name) {
     for (int i = 0; i < ast->args.count; i++)
         count += count_reads(ast->args.items[i], name);
     return count;
-}
-
-static const AstExpr *first_read(const AstExpr *ast, const char *name) {
-    const AstExpr *found = ast->kind == AST_APPLY && strcmp(ast->name.text, name) == 0 ? ast : NULL;
-    for (int i = 0; i < ast->args.count && !found; i++)
-        found = first_read(ast->args.items[i], name);
-    return found;
 }
 
 /* Whether the value reads the target at other elements along another index. */
@@ -211,7 +205,7 @@ static const char *scan_text(const Statement *s, const AstExpr *read, const AstE
 
 static void hint_scan(const Statement *s, const AstExpr *read, const AstTarget *target, const char *index) {
     Arena *arena = s->builder->arena;
-    AstExpr left = {.kind = AST_APPLY, .name = target->name, .args = target->indices};
+    AstExpr left = ast_of_target(target);
     const char *element = ast_text(arena, &left), *text = scan_text(s, read, &left);
     if (*text)
         HINT(s->frame, "what depends on its own earlier elements is a recurrence: scan %s { %s }", index, text);

@@ -151,19 +151,6 @@ static bool is_row(Arena *arena, const AstWhere *where, const char *name) {
            same_source(arena, replaced(arena, begin, &next, 1), where->end);
 }
 
-/* A clause as the source says it, with what stands for parts of it. */
-static const char *clause_text(Arena *arena, const AstWhere *where, const Replacing *rule) {
-    int rules = rule != NULL;
-    if (where->kind == WHERE_RANGE)
-        return arena_printf(arena, "%s in %s:%s", where->name.text,
-                            ast_text(arena, replaced(arena, where->begin, rule, rules)),
-                            ast_text(arena, replaced(arena, where->end, rule, rules)));
-    const char *value = ast_text(arena, replaced(arena, where->value, rule, rules));
-    if (where->kind == WHERE_LET)
-        return arena_printf(arena, "%s = %s", where->name.text, value);
-    return where->kind == WHERE_EXISTS ? arena_printf(arena, "exists %s", value) : value;
-}
-
 /* Whether something besides ranges is said of what the statement defines. */
 static bool has_other_clauses(const AstStatement *ast, const AstWhere *rows) {
     bool found = false;
@@ -178,7 +165,7 @@ static const char *assignment_text(const Statement *s, AstExpr *value, const Ast
                                    const char *first) {
     Arena *arena = s->builder->arena;
     const AstTarget *target = &s->ast->targets.items[0];
-    AstExpr left = {.kind = AST_APPLY, .name = target->name, .args = target->indices};
+    AstExpr left = ast_of_target(target);
     Text text = {.arena = arena};
     const char *before = first ? ", " : " where ";
     text_add(&text, "%s = %s", ast_text(arena, &left), ast_text(arena, replaced(arena, value, rule, rule != NULL)));

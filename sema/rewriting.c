@@ -98,3 +98,15 @@ const AstExpr *let_value(const Statement *s, const AstExpr *ast) {
             value = s->ast->wheres.items[i].value;
     return value;
 }
+
+const char *clause_text(Arena *arena, const AstWhere *where, const Replacing *rule) {
+    int rules = rule != NULL;
+    if (where->kind == WHERE_RANGE)
+        return arena_printf(arena, "%s in %s:%s", where->name.text,
+                            ast_text(arena, replaced(arena, where->begin, rule, rules)),
+                            ast_text(arena, replaced(arena, where->end, rule, rules)));
+    const char *value = ast_text(arena, replaced(arena, where->value, rule, rules));
+    if (where->kind == WHERE_LET)
+        return arena_printf(arena, "%s = %s", where->name.text, value);
+    return where->kind == WHERE_EXISTS ? arena_printf(arena, "exists %s", value) : value;
+}

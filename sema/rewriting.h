@@ -37,6 +37,8 @@ const char *zero_text(Arena *arena, ElementType type);
 const Variable *variable_read(const Statement *s, const AstExpr *ast);
 /* What a name of where stands for; NULL: it is no such name. */
 const AstExpr *let_value(const Statement *s, const AstExpr *ast);
+/* A clause as the source says it, with what stands for parts of it, or NULL. */
+const char *clause_text(Arena *arena, const AstWhere *where, const Replacing *rule);
 
 /* --- of rows (hints_rows.c) --- */
 /* Finds the range of an index of the left side whose ends are read at this one. */

@@ -177,12 +177,10 @@ static bool fill_row(LinearForms *forms, StageFacts *facts, const Expr *conditio
 
 static void fill_ragged(LinearForms *forms, StageFacts *facts) {
     const Stage *stage = facts->stage->stage;
-    const Expr *value = stage->components[0].value;
-    bool done = stage->combine == COMBINE_NONE;
-    while (!done && expr_is_op(value, OP_SELECT) && stage_has_identity(stage, 0, value->args[2])) {
-        done = expr_reads(value->args[0]) && fill_row(forms, facts, value->args[0], value->args[1]);
-        value = value->args[1];
-    }
+    const Expr *value = stage->components[0].value, *condition;
+    bool done = false;
+    while (!done && (condition = stage_take_condition(stage, 0, &value)))
+        done = expr_reads(condition) && fill_row(forms, facts, condition, value);
 }
 
 void fill_iterations(LinearForms *forms, StageFacts *facts, double *values) {

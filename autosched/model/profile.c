@@ -422,14 +422,12 @@ static void leave_out(const Walk *walk, const Expr *predicate) {
 
 /* Walks what is combined where the stage's predicates hold. Those on indices alone are tested outside the loops. */
 static void walk_value(Walk *walk, const Stage *stage, int component) {
-    const Expr *value = walk->term = stage->components[component].value;
-    while (expr_is_op(value, OP_SELECT) && stage_has_identity(stage, component, value->args[2])) {
-        if (expr_reads(value->args[0]))
-            add_value(walk, value->args[0]);
+    const Expr *value = walk->term = stage->components[component].value, *condition;
+    while ((condition = stage_take_condition(stage, component, &value)))
+        if (expr_reads(condition))
+            add_value(walk, condition);
         else if (component == 0)
-            leave_out(walk, value->args[0]);
-        value = value->args[1];
-    }
+            leave_out(walk, condition);
     walk->term = value;
     add_value(walk, value);
 }

@@ -659,86 +659,93 @@ static void test_names(Arena *arena, const Target *target) {
     simulated_close(&simulated);
 }
 
+/* What is asked of the notes of searches, and what they told last. */
+typedef struct Notes {
+    Arena *arena;
+    Database *database;
+    const Target *target;
+    TuneOptions options;
+    int used;
+    bool spent;
+} Notes;
+
+static bool is_known(Notes *notes, Program *const *programs, int count) {
+    return searches_are_known(notes->arena, notes->database, programs, count, notes->target, NULL, &notes->options,
+                              &notes->used, &notes->spent);
+}
+
+static void test_budgets(Notes *notes, Program *program, Program *const *both) {
+    notes->options.budget_seconds = 5;
+    ok(!is_known(notes, &program, 1), "nor is a budget");
+    ok(searches_note_budget(notes->arena, notes->database, &program, 1, notes->target, NULL, &notes->options),
+       "a budget was spent");
+    ok(is_known(notes, &program, 1), "it is known");
+    notes->options.budget_seconds = 4;
+    ok(is_known(notes, &program, 1), "so is a smaller one");
+    notes->options.budget_seconds = 6;
+    ok(!is_known(notes, &program, 1), "a larger one is not");
+    notes->options.budget_seconds = 5;
+    ok(!is_known(notes, both, 2), "nor is that of other programs");
+    notes->options.maker = "one";
+    ok(is_known(notes, &program, 1) && notes->spent, "another seed's budget is known");
+    notes->options.compiler = "another";
+    ok(is_known(notes, &program, 1) && !notes->spent, "another compiler's is not, though trials still are");
+    notes->options.budget_seconds = 3;
+    ok(searches_note_budget(notes->arena, notes->database, &program, 1, notes->target, NULL, &notes->options),
+       "it spends a smaller one");
+    notes->options.trials = 1000;
+    notes->options.compiler = "a compiler";
+    notes->options.budget_seconds = 5;
+    ok(is_known(notes, &program, 1), "which does not take away what the first one noted");
+    notes->options.budget_seconds = 4;
+    searches_note_budget(notes->arena, notes->database, &program, 1, notes->target, NULL, &notes->options);
+    notes->options.budget_seconds = 5;
+    ok(is_known(notes, &program, 1), "nor does a smaller one of its own");
+}
+
 /* What a search notes tells the next one of the same maker at once whether there is anything left to do. */
 static void test_notes(Arena *arena, Program *program, const Target *target) {
     Simulated simulated;
     Database *database = open_database(arena, "notes.db");
     Program *small = program_blur(arena, TYPE_FLOAT, 3), *both[] = {program, small};
-    TuneOptions options = options_for(20);
-    options.maker = "one";
-    int used;
-    bool spent;
+    Notes notes = {arena, database, target, .options = options_for(20)};
+    notes.options.maker = "one";
     simulated_open(&simulated, arena, program, target);
-    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent),
-       "nothing is known at first");
-    tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
-    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent),
-       "a search that was made is known");
-    is_int(used, 20, "with its trials");
-    ok(!searches_are_known(arena, database, both, 2, target, NULL, &options, &used, &spent),
-       "of several programs all have to be");
-    options.trials = 21;
-    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent), "more trials are not");
-    options.trials = 20;
-    options.maker = "other";
-    options.compiler = "a compiler";
-    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent),
-       "nor is another maker's default");
-    options.budget_seconds = 5;
-    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent), "nor is a budget");
-    ok(searches_note_budget(arena, database, &program, 1, target, NULL, &options), "a budget was spent");
-    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent), "it is known");
-    options.budget_seconds = 4;
-    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent), "so is a smaller one");
-    options.budget_seconds = 6;
-    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent), "a larger one is not");
-    options.budget_seconds = 5;
-    ok(!searches_are_known(arena, database, both, 2, target, NULL, &options, &used, &spent),
-       "nor is that of other programs");
-    options.maker = "one";
-    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent) && spent,
-       "another seed's budget is known");
-    options.compiler = "another";
-    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent) && !spent,
-       "another compiler's is not, though trials still are");
-    options.budget_seconds = 3;
-    ok(searches_note_budget(arena, database, &program, 1, target, NULL, &options), "it spends a smaller one");
-    options.trials = 1000;
-    options.compiler = "a compiler";
-    options.budget_seconds = 5;
-    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent),
-       "which does not take away what the first one noted");
-    options.budget_seconds = 4;
-    searches_note_budget(arena, database, &program, 1, target, NULL, &options);
-    options.budget_seconds = 5;
-    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent),
-       "nor does a smaller one of its own");
-    options.maker = "two";
-    options.budget_seconds = 0;
-    tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
-    options.maker = "one";
-    options.trials = 20;
-    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used, &spent),
-       "nor do trials of another maker");
-    options.maker = "one";
+    ok(!is_known(&notes, &program, 1), "nothing is known at first");
+    tune(arena, program, target, NULL, &simulated.toolchain, database, &notes.options);
+    ok(is_known(&notes, &program, 1), "a search that was made is known");
+    is_int(notes.used, 20, "with its trials");
+    ok(!is_known(&notes, both, 2), "of several programs all have to be");
+    notes.options.trials = 21;
+    ok(!is_known(&notes, &program, 1), "more trials are not");
+    notes.options.trials = 20;
+    notes.options.maker = "other";
+    notes.options.compiler = "a compiler";
+    ok(!is_known(&notes, &program, 1), "nor is another maker's default");
+    test_budgets(&notes, program, both);
+    notes.options.maker = "two";
+    notes.options.budget_seconds = 0;
+    tune(arena, program, target, NULL, &simulated.toolchain, database, &notes.options);
+    notes.options.maker = "one";
+    notes.options.trials = 20;
+    ok(is_known(&notes, &program, 1), "nor do trials of another maker");
+    notes.options.maker = "one";
     simulated_close(&simulated);
 
     simulated_open(&simulated, arena, small, target);
-    options.trials = 5000;
-    TuneResult *result = tune(arena, small, target, NULL, &simulated.toolchain, database, &options);
-    options.trials = 1000000;
-    ok(searches_are_known(arena, database, &small, 1, target, NULL, &options, &used, &spent),
-       "nothing is left of a small space");
-    is_int(used, result->trials, "all of which was tried");
+    notes.options.trials = 5000;
+    TuneResult *result = tune(arena, small, target, NULL, &simulated.toolchain, database, &notes.options);
+    notes.options.trials = 1000000;
+    ok(is_known(&notes, &small, 1), "nothing is left of a small space");
+    is_int(notes.used, result->trials, "all of which was tried");
     simulated_close(&simulated);
 
     simulated_open(&simulated, arena, program_matmul(arena, TYPE_FLOAT, 64, 64, 64), target);
     simulated.busy = -1;
-    options.trials = 8;
-    tune(arena, simulated.program, target, NULL, &simulated.toolchain, database, &options);
+    notes.options.trials = 8;
+    tune(arena, simulated.program, target, NULL, &simulated.toolchain, database, &notes.options);
     both[0] = (Program *)simulated.program;
-    ok(!searches_are_known(arena, database, both, 1, target, NULL, &options, &used, &spent),
-       "a search without its default is not known");
+    ok(!is_known(&notes, both, 1), "a search without its default is not known");
     simulated_close(&simulated);
     database_close(database);
 }
