@@ -442,6 +442,8 @@ const char *inout_text(const Statement *statement, const Variable *variable, Ele
 void hint_result(CallFrame *frame, const char *name);
 /* Hints for a tensor that its own first definition reads. */
 void hint_own_read(const Statement *statement, const AstExpr *read, const AstTarget *target, const Variable *variable);
+/* The same for other elements of what a statement before defines. False: the read is not of these. */
+bool hint_other_elements(const Statement *statement, const AstExpr *read);
 
 /* --- requirements (require.c) --- */
 

@@ -236,6 +236,19 @@ static void hint_recurrence(const Statement *s, const AstExpr *read, const AstTa
         hint_scan(s, read, target, target->indices.items[d]->name.text);
 }
 
+bool hint_other_elements(const Statement *s, const AstExpr *read) {
+    int64_t ahead;
+    for (int t = 0; t < s->ast->targets.count && read->kind == AST_APPLY; t++) {
+        const AstTarget *target = &s->ast->targets.items[t];
+        bool own = strcmp(target->name.text, read->name.text) == 0 && !s->frame->scan;
+        if (!own || step_dimension(read, target, &ahead) < 0)
+            continue;
+        hint_recurrence(s, read, target);
+        return true;
+    }
+    return false;
+}
+
 void hint_own_read(const Statement *s, const AstExpr *read, const AstTarget *target, const Variable *variable) {
     const char *combine = combine_written_out(s->ast, read), *own = ast_text(s->builder->arena, read);
     if (!is_own_element(s, read, target)) {
