@@ -180,8 +180,34 @@ static void configure(Database *database) {
     database_run(database, "PRAGMA synchronous=NORMAL");
 }
 
+/* --- memory --- */
+
+static sqlite3_mem_methods sqlite_memory; /* as SQLite has it by itself */
+
+static void *allocate(int bytes) {
+    return memory_given(sqlite_memory.xMalloc(bytes));
+}
+
+static void *allocate_again(void *memory, int bytes) {
+    return memory_given(sqlite_memory.xRealloc(memory, bytes));
+}
+
+/* SQLite answers as if the file were damaged where there is no memory to read it. With this the process ends, as it
+ * does where the compiler has none; what was written stays whole. */
+static void end_without_memory_in_sqlite(void) {
+    if (sqlite_memory.xMalloc || sqlite3_config(SQLITE_CONFIG_GETMALLOC, &sqlite_memory) != SQLITE_OK)
+        return;
+    sqlite3_mem_methods ending = sqlite_memory;
+    ending.xMalloc = allocate;
+    ending.xRealloc = allocate_again;
+    sqlite3_config(SQLITE_CONFIG_MALLOC, &ending);
+}
+
+/* --- opening and closing --- */
+
 static Database *database_new(Arena *arena, const char *path, DatabaseUse use, WaitLimit limit) {
     Database *database = ARENA_NEW(arena, Database);
+    end_without_memory_in_sqlite();
     database->path = arena_strdup(arena, path);
     database->waiting.limit = limit;
     database->waiting.what = arena_printf(arena, "the tuning database '%s', which another process has locked", path);

@@ -152,7 +152,7 @@ typedef struct TuneResult {
     const char *why;             /* why the default has no time, or the search ended early; or NULL */
     bool lost;                   /* it ended because the machine could not measure any more */
     int unsettled;               /* only transient failures */
-    int ended;                   /* of those: by what ended processes or made all fail, not by a busy machine */
+    int ended;                   /* of those: not by a busy machine; by what ended builds or runs, or made all fail */
     const char *ended_why;       /* the first reason; NULL: none */
     int unrecorded;              /* measured, but not written to the database */
     double elapsed;

@@ -97,8 +97,9 @@ static void count_end(Tuner *tuner, const char *why) {
 }
 
 void tuner_count_unsettled(Tuner *tuner, const Trial *trial) {
+    Outcome outcome = trial->candidate.outcome; /* a busy machine makes runs too long, and ends no build */
     tuner->result->unsettled++;
-    if (trial->candidate.outcome == OUTCOME_CRASH)
+    if (outcome == OUTCOME_CRASH || outcome == OUTCOME_BUILD_ERROR)
         count_end(tuner, trial->candidate.why);
 }
 

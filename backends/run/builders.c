@@ -44,7 +44,7 @@ struct Builders {
     Program *const *programs;
     const Target *target;
     ToolchainOptions options;
-    BuildProcess *items;       /* [options.jobs] */
+    BuildProcess *items;  /* [options.jobs] */
     struct pollfd *ready; /* of each */
     int room;             /* the system has room for so many */
     LIST(struct WaitingBuild {
@@ -356,11 +356,11 @@ static void take_candidate(Builders *pool, BuildProcess *builder) {
     finish(pool, candidate, built ? OUTCOME_OK : OUTCOME_BUILD_ERROR, made ? "" : why, made && !built);
 }
 
-static void lose_builder(Builders *pool, BuildProcess *builder, const char *why, bool transient) {
+static void lose_builder(Builders *pool, BuildProcess *builder, Outcome outcome, const char *why, bool transient) {
     Candidate *candidate = builder->candidate;
     end_builder(builder);
     builder->candidate = NULL;
-    finish(pool, candidate, OUTCOME_BUILD_ERROR, why, transient);
+    finish(pool, candidate, outcome, why, transient);
 }
 
 /* How a process that closed its pipes ended; .si_pid is 0 if not known. */
@@ -378,9 +378,10 @@ static void builder_died(Builders *pool, BuildProcess *builder) {
     bool exited = end.si_pid && end.si_code == CLD_EXITED;
     bool killed = end.si_pid && end.si_code != CLD_EXITED && !signal_is_fault(end.si_status);
     if (exited && end.si_status == WITHOUT_MEMORY)
-        lose_builder(pool, builder, "there is no memory to build it", true);
+        lose_builder(pool, builder, OUTCOME_BUILD_ERROR, "there is no memory to build it", true);
     else
-        lose_builder(pool, builder, killed ? "the build process was ended" : "the build process crashed", killed);
+        lose_builder(pool, builder, OUTCOME_BUILD_ERROR,
+                     killed ? "the build process was ended" : "the build process crashed", killed);
     candidate->died = !candidate->transient;
 }
 
@@ -391,9 +392,9 @@ static void check_deadline(Builders *pool, BuildProcess *builder) {
     if (now <= builder->deadline)
         return;
     if (spent - builder->since >= BUILD_LIMIT_SECONDS * 0.9)
-        lose_builder(pool, builder, "the build took longer than 20 s", false);
+        lose_builder(pool, builder, OUTCOME_BUILD_ERROR, "the build took longer than 20 s", false);
     else if (spent - builder->spent < least_progress * BUILD_LIMIT_SECONDS)
-        lose_builder(pool, builder, "the build stood still for 20 s", true);
+        lose_builder(pool, builder, OUTCOME_TIMEOUT, "the build stood still for 20 s", true);
     else
         builder->deadline = now + BUILD_LIMIT_SECONDS;
     builder->spent = spent;

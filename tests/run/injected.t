@@ -163,5 +163,18 @@ done
 for at in 1 3 9; do
     no_memory malloc $ENOMEM ${at}0 db ls --db=whole.db
 done
+# The end of memory while SQLite reads it is not taken for damage.
+if sanitized; then
+    skip "malloc is the sanitizer's, which is not made to fail"
+else
+    for command in ls stats export; do
+        for at in 0 1 2 3 4 5 6 7 8 9 10 11; do
+            FAIL_NAME=malloc FAIL_ERROR=$ENOMEM FAIL_AT=$((300 + 107 * at)) LD_PRELOAD=$failing "$TENSORC" db $command \
+                --db=whole.db >/dev/null 2>err || echo "$? $(cat err)"
+        done
+    done >ends
+    is "$(sort -u ends)" "3 tensorc: internal error: out of memory" "a whole database that no memory is left to read" ||
+        diag_file ends
+fi
 
 done_testing

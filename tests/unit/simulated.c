@@ -87,8 +87,8 @@ static Candidate *collect(void *context, bool wait) {
     if (simulated->build_pause)
         usleep((useconds_t)simulated->build_pause);
     if (is_busy(simulated, candidate)) {
-        candidate->outcome = OUTCOME_BUILD_ERROR;
-        candidate->why = "the build stood still";
+        candidate->outcome = simulated->without_memory ? OUTCOME_BUILD_ERROR : OUTCOME_TIMEOUT;
+        candidate->why = simulated->without_memory ? "there is no memory" : "the build stood still";
     }
     return candidate;
 }

@@ -21,7 +21,8 @@ typedef struct Simulated {
     int default_busy; /* the same by the machine's load */
     int race_ends;    /* the default's runs of the race from this one on find no process; 0: none */
     int busy;         /* so many of the next builds fail by the machine's load; -1: the default's builds do, always */
-    int stop_after;   /* measurements until *stop is set; 0: never */
+    bool without_memory; /* that is what those fail by */
+    int stop_after;      /* measurements until *stop is set; 0: never */
     int stop;
     int die_at;         /* measurement at which the process is killed; 0: never */
     int pause;          /* microseconds a measurement takes */

@@ -320,6 +320,10 @@ static void test_busy(Arena *arena, const Program *program, const Target *target
     ok(result->ended == 0 && !result->ended_why, "which ended no process");
     is_text(text_of(arena, result->schedule), standard, "it is kept, for nothing was compared with it");
     is_int(count_failures(arena, database, program, target), 0, "and no failure is recorded");
+    simulated.without_memory = true;
+    result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    ok(result->ended > 0 && result->ended == result->unsettled && !strcmp(result->ended_why, "there is no memory"),
+       "builds without memory are counted with their reason: %d of %d", result->ended, result->unsettled);
     simulated.busy = 0;
     result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
     ok(result->measured > 0 && result->default_seconds > 0 && result->seconds <= result->default_seconds,
