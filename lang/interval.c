@@ -397,6 +397,14 @@ static bool is_taken_apart(const Expr *e) {
             e->op == OP_NEG);
 }
 
+/* Sums divide by a negative number as they divide the opposite by the positive one: that must not wrap, either. */
+static bool is_divided_exactly(const Expr *e, const Known *dividend) {
+    Known opposite;
+    bool divides = e->op == OP_DIV || e->op == OP_MOD;
+    return !divides || e->args[1]->kind != EXPR_INT || e->args[1]->integer >= 0 ||
+           apply(OP_NEG, dividend, dividend, &opposite);
+}
+
 /* Whether no operator of e leaves the 64 bits; then also what is known of e. */
 static bool is_exact(const Expr *e, Known *known) {
     if (!is_taken_apart(e)) {
@@ -412,7 +420,7 @@ static bool is_exact(const Expr *e, Known *known) {
         return false;
     if (e->count == 1)
         b = a;
-    return apply(e->op, &a, &b, known);
+    return is_divided_exactly(e, &a) && apply(e->op, &a, &b, known);
 }
 
 bool expr_is_exact(const Expr *e) {
