@@ -531,6 +531,13 @@ bool program_requires(const Program *program, const Tensor *tensor) {
     return false;
 }
 
+bool program_reads_elsewhere(const Program *program, const Tensor *tensor) {
+    for (int t = 0; t < program->elsewhere_count; t++)
+        if (program->elsewhere[t] == tensor)
+            return true;
+    return false;
+}
+
 bool program_is_given(const Program *program, const Tensor *tensor) {
     for (int i = 0; i < program->argument_count; i++) {
         const Argument *argument = &program->arguments[i];

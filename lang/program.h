@@ -159,6 +159,8 @@ ElementType argument_element_type(const Argument *argument);
 /* A const input: a caller may pack it once, ahead of all calls. */
 bool argument_is_packed(const Argument *argument);
 bool program_requires(const Program *program, const Tensor *tensor); /* whether a requirement reads it */
+/* Whether the program is a part of one in which other stages read the constant, too. */
+bool program_reads_elsewhere(const Program *program, const Tensor *tensor);
 /* Whether it is the tensor of an argument, or a part of one. */
 bool program_is_given(const Program *program, const Tensor *tensor);
 bool program_is_packed(const Program *program); /* any of its arguments */

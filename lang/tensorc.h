@@ -306,6 +306,8 @@ typedef struct Program {
         int64_t value;
     } * bounds;
     bool strict;        /* -fstrict: reductions keep their order, multiply-adds are not contracted */
+    int elsewhere_count; /* of a part of a program: */
+    const Tensor **elsewhere; /* what stages outside of it read, too, of the constants that it reads */
     const void **known; /* [stage_count] or NULL: contents of stages that are computed at compile time, row major */
     const struct Program
         *meaning; /* what it computes by other algorithms: the same arguments; NULL: it is as written */

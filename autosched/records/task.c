@@ -199,7 +199,7 @@ static void write_tensor(Canon *canon, const Tensor *tensor, bool first) {
             text_add(&canon->text, "T%d", t);
             return;
         }
-    text_add(&canon->text, "T%d", canon->tensors.count);
+    text_add(&canon->text, program_reads_elsewhere(canon->program, tensor) ? "E%d" : "T%d", canon->tensors.count);
     list_push(canon->arena, &canon->tensors, tensor);
     write_dims(canon, tensor, first);
 }

@@ -104,6 +104,8 @@ static int use_rank(const NestStage *stage, const Expr *index) {
 }
 
 static bool is_read_elsewhere(const Nest *nest, const NestStage *reader, const Tensor *tensor) {
+    if (program_reads_elsewhere(nest->program, tensor))
+        return true;
     for (int s = 0; s < nest->stage_count; s++)
         if (nest->stages[s] != reader && stage_uses_tensor(nest->stages[s]->stage, tensor))
             return true;

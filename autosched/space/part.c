@@ -2,9 +2,9 @@
  *
  * A search builds thousands of nests of each group, and a program may have hundreds of groups: nests of the whole
  * program would take time quadratic in its length. The part has the group's stages, already with what is inlined into
- * them; the stages computed at compile time that they read; and all other readers of the constants that these read,
- * because a constant is rearranged ahead of time only for an only reader. What other groups compute is an input. For
- * the group's stages the nest of the part is that of the whole program.
+ * them, and the stages computed at compile time that they read. It says which constants of these other stages read,
+ * too, because a constant is rearranged ahead of time only for an only reader. What other groups compute is an input.
+ * For the group's stages the nest of the part is that of the whole program.
  *
  * Where a stage of the part is in a scan, and in chains of groups, the part is the whole program: these need more than
  * one group's stages. Of a program with a scan the other groups have parts as any.
@@ -126,8 +126,16 @@ typedef struct Marking {
     const Space *space;
     const Stage *const *stages; /* as the part has them */
     bool *marked;
-    LIST(const Tensor *) constants; /* those that the marked stages read */
+    LIST(int) numbers;              /* of the marked stages */
+    LIST(const Tensor *) constants; /* those that the marked stages read, each once */
 } Marking;
+
+static void note_constant(Marking *marking, const Tensor *tensor) {
+    for (int c = 0; c < marking->constants.count; c++)
+        if (marking->constants.items[c] == tensor)
+            return;
+    list_push(marking->space->arena, &marking->constants, tensor);
+}
 
 /* A stage computed at compile time belongs to its readers. */
 static void mark(Marking *marking, int stage) {
@@ -135,40 +143,64 @@ static void mark(Marking *marking, int stage) {
     if (marking->marked[stage])
         return;
     marking->marked[stage] = true;
+    list_push(space->arena, &marking->numbers, stage);
     EACH_STAGE_READ(read, marking->stages[stage]) {
         const Tensor *tensor = read->tensor;
         const Stage *producer = tensor->role == ROLE_TEMPORARY ? program_stage_of(space->program, tensor) : NULL;
         int number = producer ? program_stage_index(space->program, producer) : -1;
         bool computed = number >= 0 && space->constant[number];
         if (computed || tensor->role == ROLE_CONSTANT)
-            list_push(space->arena, &marking->constants, tensor);
+            note_constant(marking, tensor);
         if (computed)
             mark(marking, number);
     }
 }
 
-static bool reads_any(const Stage *stage, const Marking *marking) {
-    for (int c = 0; c < marking->constants.count; c++)
-        if (stage_uses_tensor(stage, marking->constants.items[c]))
-            return true;
-    return false;
+static void count_reads(Space *space, Map *counts, const Stage *stage) {
+    EACH_STAGE_READ(read, stage) {
+        intptr_t before = (intptr_t)address_map_get(counts, read->tensor);
+        address_map_set(space->arena, counts, read->tensor, (void *)(before + 1));
+    }
+}
+
+/* Of the stages in this list, inlined ones aside; all that is inlined is so by now. */
+static const Map *all_reads(Space *space, const Stage *const *stages) {
+    Map *counts = &space->reads[stages != space->present];
+    for (int s = 0; s < space->program->stage_count && (s > 0 || !counts->count); s++)
+        if (!space->inlined[s])
+            count_reads(space, counts, stages[s]);
+    return counts;
+}
+
+/* The constants that stages which are not marked read, too. */
+static void list_elsewhere(Space *space, const Marking *marking, Program *part) {
+    const Map *all = all_reads(space, marking->stages);
+    Map own = {0};
+    for (int n = 0; n < marking->numbers.count; n++)
+        if (!space->inlined[marking->numbers.items[n]])
+            count_reads(space, &own, marking->stages[marking->numbers.items[n]]);
+    part->elsewhere = ARENA_ARRAY(space->arena, const Tensor *, marking->constants.count + 1);
+    for (int c = 0; c < marking->constants.count; c++) {
+        const Tensor *tensor = marking->constants.items[c];
+        if (address_map_get(all, tensor) != address_map_get(&own, tensor))
+            part->elsewhere[part->elsewhere_count++] = tensor;
+    }
 }
 
 static const Program *part_of(Space *space, const Group *group) {
     int count = space->program->stage_count, producer;
     if (!group->root || chain_of(space, group->root, &producer))
         return space->program;
-    bool own[count + 1], all[count + 1];
+    bool own[count + 1];
     memset(own, 0, sizeof own);
-    const Stage *const *stages = group->fused ? space->apart : space->present;
-    Marking marking = {.space = space, .stages = stages, .marked = own};
+    Marking marking = {.space = space, .stages = group->fused ? space->apart : space->present, .marked = own};
     for (int s = 0; s < group->stage_count; s++)
         mark(&marking, program_stage_index(space->program, group->stages[s]));
-    for (int s = 0; s < count; s++)
-        all[s] = own[s] || (!space->inlined[s] && reads_any(stages[s], &marking));
-    if (any_in_scan(space->program, all))
+    if (any_in_scan(space->program, own))
         return space->program;
-    return marked_program(space->arena, space, stages, all);
+    Program *part = marked_program(space->arena, space, marking.stages, own);
+    list_elsewhere(space, &marking, part);
+    return part;
 }
 
 const Program *group_program(Space *space, Group *group) {

@@ -126,6 +126,7 @@ struct Space {
     LIST(Group *) groups;
     Map readers;     /* of each tensor: the one group that reads it, or the space itself where several do */
     int read_groups; /* how many groups it lists */
+    Map reads[2];    /* of each tensor: how many reads of it `present` and `apart` have */
     int gene_count;
     /* For each stage of the program: */
     const Stage **present; /* the stage after inlining so far */

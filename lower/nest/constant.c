@@ -48,9 +48,9 @@ static bool reads_later(const StageState *stage) {
     return false;
 }
 
-/* Whether the stage alone reads the tensor, requirements included. */
+/* Whether the stage alone reads the tensor, requirements and what the program is a part of included. */
 static bool is_only_reader(const NestState *state, const StageState *stage, const Tensor *tensor) {
-    if (program_requires(state->nest.program, tensor))
+    if (program_requires(state->nest.program, tensor) || program_reads_elsewhere(state->nest.program, tensor))
         return false;
     for (int i = 0; i < state->stages.count; i++)
         for (int k = 0; k < state->stages.items[i]->accesses.count && state->stages.items[i] != stage; k++)

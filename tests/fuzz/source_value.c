@@ -171,7 +171,8 @@ Datum datum_value(Datum d) {
     return datum_integer(d.type, wrap(d.type, d.integer));
 }
 
-/* A value that is only near becomes a whole number by chance. */
+/* A value that is only near becomes a whole number by chance. Near in its last digits, it is far in those of a wider
+ * type. */
 Datum datum_as(Datum d, ElementType type) {
     d = datum_value(d);
     if (d.number && type != TYPE_FLOAT) {
@@ -181,9 +182,11 @@ Datum datum_as(Datum d, ElementType type) {
     if (d.type == type)
         return (Datum){.type = type, .certainty = d.certainty, .integer = d.integer, .real = d.real, .loose = d.loose};
     Datum result = {.type = type, .certainty = d.certainty, .loose = d.loose};
-    if (is_real(type))
+    if (is_real(type)) {
+        bool wider = is_real(d.type) && rows[type].digits > rows[d.type].digits;
         result.real = rounded(type, is_real(d.type) ? (long double)d.real : (long double)whole(&d));
-    else if (is_real(d.type)) {
+        result.certainty = d.certainty == NEAR && wider ? UNKNOWN : d.certainty;
+    } else if (is_real(d.type)) {
         result.integer = type == TYPE_BOOL ? d.real != 0 : truncated(type, d.real);
         result.certainty = d.certainty == CERTAIN ? CERTAIN : UNKNOWN;
     } else

@@ -73,21 +73,26 @@ static void test_estimates(Arena *arena, int text, const Target *target) {
        parts, part->groups.count, different);
 }
 
-static void test_size(Arena *arena, const Target *target) {
+/* Also where all stages read one constant. */
+static void test_size(Arena *arena, const Target *target, bool constant) {
     enum { STAGES = 60 };
     Text text = {.arena = arena};
     text_add(&text, "def f(float(32, 32) x, float(32, 32) a) -> (y) { t0(i, j) = x(i, j)\n");
     for (int s = 1; s <= STAGES; s++)
         text_add(&text, "t%d(i, j) +=! t%d(i, r_k) * a(r_k, j)\n", s, s - 1);
     text_add(&text, "y(i, j) = t%d(i, j) }", STAGES);
-    Space *space = space_new(arena, program_of_text(arena, text.text, NULL, 0), target, NULL);
-    int most = 0;
+    Program *program = program_of_text(arena, text.text, NULL, 0);
+    Space *space = space_new(arena, constant ? with_constants(program) : program, target, NULL);
+    const int *same = equal_groups(arena, space);
+    int most = 0, equal = 0;
     for (int g = 0; g < space->groups.count; g++) {
+        equal += same[g] < g;
         int count = group_program(space, space->groups.items[g])->stage_count;
         most = count > most ? count : most;
     }
     ok(space->groups.count >= STAGES && most <= 2, "%d groups of a long program: parts of at most %d stages",
        space->groups.count, most);
+    ok(equal >= STAGES - 4, "of which %d are equal to others", equal);
 }
 
 /* Each read of a stencil may be cached or not: the search for a structure stays short, however many there are. */
@@ -344,7 +349,8 @@ int main(void) {
     target.threads = 2;
     for (int t = 0; t < TEXTS; t++)
         test_estimates(arena, t, &target);
-    test_size(arena, &target);
+    test_size(arena, &target, false);
+    test_size(arena, &target, true);
     test_structures(arena, &target);
     test_operand_names(arena, &target);
     test_beside_scan(arena, &target);
