@@ -381,8 +381,9 @@ void cover_warn(CallFrame *frame, const Variable *variable);
 
 /* --- extents (extents.c): warnings --- */
 
-/* Warns of reads whose extents differ along an index, where headers fix them. */
-void warn_extents(Statement *statement);
+/* Warns of extents that differ along an index, where headers fix them. later: what later definitions give to the left
+ * side, or NULL. */
+void warn_extents(Statement *statement, const View *later);
 /* Warns of results of a def of the compiler's library that have no elements though all arguments have some, at the call
  * or export. The ranges of other defs are warned of themselves. */
 void warn_empty_results(CallFrame *frame);

@@ -1,8 +1,9 @@
-/* extents.c - warnings of elements that are not read, as another tensor of the statement ends before them.
+/* extents.c - warnings of elements that are not read or not changed, as another tensor of the statement ends before
+ * them.
  *
  * Only extents that a header or an export gives as numbers count, and those that temporaries and results, also of
- * calls, take from such tensors. A range that the source says is meant. So is a tensor whose last element is read in
- * another way. Also warnings of results of the library without elements.
+ * calls, take from such tensors. A range that the source says is meant. So is a result that is declared shorter, and a
+ * tensor whose last element is read in another way. Also warnings of results of the library without elements.
  */
 #include "sema/check.h"
 
@@ -11,7 +12,8 @@
 /* What an index runs over: a whole dimension of a tensor. */
 typedef struct Extent {
     const char *name;
-    int64_t size; /* 0: none */
+    int64_t size;  /* 0: none */
+    int64_t shift; /* of the index there, which counts from 0 */
     int dimension;
     Loc loc;
     bool written; /* on the left side */
@@ -21,24 +23,46 @@ static int64_t fixed_extent(const View *view, int dimension) {
     return view->fixed ? view->fixed[dimension] : 0;
 }
 
+/* Whether the expression is the index and a number, *shift. */
+static bool is_shifted(const Statement *s, Expr *e, const IndexVariable *index, int64_t *shift) {
+    Affine p;
+    bool shifted = expr_uses_var(e, index->raw) && size_affine(s->builder->arena, e, &p) && p.count == 1 &&
+                   p.terms[0].coefficient == 1 && p.terms[0].atom->kind == EXPR_VAR;
+    *shift = shifted ? p.constant : 0;
+    return shifted;
+}
+
 static Extent extent_of_read(const Statement *s, const ReadSite *site, const IndexVariable *index) {
     for (int d = 0; d < site->read->count && !site->has_else && site->guard_count == 0; d++) {
-        const Expr *at = site->read->args[d];
-        int64_t size = at->kind == EXPR_VAR && at->var == index->raw ? fixed_extent(&site->view, d) : 0;
-        if (size)
-            return (Extent){site->name, size, d, site->ast->loc, false};
+        int64_t size = fixed_extent(&site->view, d), shift;
+        if (size && is_shifted(s, site->read->args[d], index, &shift))
+            return (Extent){site->name, size, shift, d, site->ast->loc, false};
     }
     return (Extent){0};
 }
 
-/* What an earlier definition gave to the left side. */
-static Extent extent_of_target(const Statement *s, const IndexVariable *index) {
+/* What the header of a result says, or an earlier definition gave; 0: neither is a number. */
+static int64_t extent_of_variable(const Variable *variable, int dimension) {
+    const AstResult *result = variable->result;
+    const AstExpr *declared = result && result->has_dims ? result->dims.items[dimension] : NULL;
+    int64_t size;
+    if (declared && (declared->kind == AST_INTEGER || declared->kind == AST_NAME))
+        return expr_is_int(variable->view.dims[dimension], &size) ? size : 0;
+    return fixed_extent(&variable->view, dimension);
+}
+
+/* What the left side spans already, or by later definitions (or NULL). */
+static Extent extent_of_target(const Statement *s, const IndexVariable *index, const View *later) {
     const AstTarget *target = &s->ast->targets.items[0];
     const Symbol *symbol = frame_symbol(s->frame, target->name.text);
-    const Variable *variable = symbol ? symbol->variable : NULL;
-    for (int d = 0; variable && variable->view.tensor && d < target->indices.count; d++)
-        if (s->indices.items[d] == index && !index->place)
-            return (Extent){target->name.text, fixed_extent(&variable->view, d), d, target->loc, true};
+    const Variable *variable = symbol && symbol->variable->view.tensor ? symbol->variable : NULL;
+    const View *view = variable ? &variable->view : later;
+    for (int d = 0; view && d < target->indices.count; d++) {
+        int64_t low = 0, size = variable ? extent_of_variable(variable, d) : fixed_extent(later, d);
+        bool known = !view->lower || !size || expr_is_int(view->lower[d], &low);
+        if (s->indices.items[d] == index && !index->place && known)
+            return (Extent){target->name.text, size, -low, d, target->loc, true};
+    }
     return (Extent){0};
 }
 
@@ -86,9 +110,34 @@ static bool is_read_whole(const Statement *s, const Extent *extent) {
 
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 
-static bool loses_elements(const Statement *s, const Extent *first, const Extent *other) {
-    const Extent *larger = first->size > other->size ? first : other;
-    return first->size && other->size && first->size != other->size && !larger->written && !is_read_whole(s, larger);
+/* Whether the header gives the result fewer elements than are read: that says the range. */
+static bool is_declared(const Statement *s, const Extent *extent) {
+    const Symbol *symbol = extent->written ? frame_symbol(s->frame, extent->name) : NULL;
+    return symbol && symbol->variable->result && symbol->variable->result->has_dims;
+}
+
+/* Whether elements of the tensor with more of them are not read. */
+static bool loses_reads(const Statement *s, const Extent *first, const Extent *other) {
+    bool longer = first->size > other->size;
+    return longer ? !first->written && !is_read_whole(s, first) : !is_declared(s, first) && !is_read_whole(s, other);
+}
+
+/* Whether the statement makes new values of those that the left side has, so that all are meant: another '=' gives
+ * values to a part. */
+static bool updates(const Statement *s) {
+    const AstStatement *ast = s->ast;
+    bool found = (ast->combine != COMBINE_NONE || ast->combiner.text) && !ast->initialise;
+    for (int i = 0; i < s->sites.count && !found; i++)
+        found = strcmp(s->sites.items[i]->name, ast->targets.items[0].name.text) == 0;
+    return found;
+}
+
+/* Whether the index ends where the read tensor does, before the tensor on the left side. An index that reads shift in
+ * several ways ends somewhere else. */
+static bool ends_early(const Statement *s, const IndexVariable *index, const Extent *first, const Extent *other) {
+    int64_t low, size;
+    return first->written && first->size > other->size && updates(s) && expr_is_int(index->low, &low) &&
+           low == -other->shift && expr_is_int(index->extent, &size) && size == other->size;
 }
 
 /* Whether the header of the def leaves the extent of this argument to the call. */
@@ -108,35 +157,71 @@ static bool is_new_in_call(const CallFrame *frame, const Extent *first, const Ex
     return is_given_by_call(frame, first) || is_given_by_call(frame, other);
 }
 
-static void compare_extents(Statement *s, const IndexVariable *index) {
-    Extent first = extent_of_target(s, index);
-    for (int i = 0; i < s->sites.count; i++) {
-        Extent other = extent_of_read(s, s->sites.items[i], index);
-        first = first.size ? first : other;
-        if (!loses_elements(s, &first, &other) || (s->frame->caller && !is_new_in_call(s->frame, &first, &other)))
+static bool may_compare(const CallFrame *frame, const Extent *first, const Extent *other) {
+    return first->size && other->size && first->size != other->size && first->shift == other->shift &&
+           (!frame->caller || is_new_in_call(frame, first, other));
+}
+
+static void warn_of_extents(Statement *s, const IndexVariable *index, const Extent *first, const Extent *other,
+                            bool early) {
+    const char *plural = other->size == 1 ? "" : "s";
+    if (early)
+        WARN(s->frame, extent_short, other->loc, other->name, (long long)other->size, plural, index->name, first->name,
+             (long long)first->size);
+    else
+        WARN(s->frame, extents_differ, other->loc, other->name, (long long)other->size, plural, index->name,
+             first->name, (long long)first->size);
+    NOTE(s->frame, first->loc, first->written ? "written here" : "read here");
+    if (s->frame->caller)
+        NOTE(s->frame, s->frame->call, "in this call of '%s'", s->frame->definition->ast->name.text);
+    HINT(s->frame, "if that is meant, say the range: where %s in 0:...", index->name);
+}
+
+/* Compares what is read with what is before it in the list. False: there was a warning. */
+static bool compare_with(Statement *s, const IndexVariable *index, const Extent *list, int count) {
+    const Extent *other = &list[count];
+    for (int i = 0; i < count; i++) {
+        if (!may_compare(s->frame, &list[i], other))
             continue;
-        WARN(s->frame, extents_differ, other.loc, other.name, (long long)other.size, other.size == 1 ? "" : "s",
-             index->name, first.name, (long long)first.size);
-        NOTE(s->frame, first.loc, first.written ? "written here" : "read here");
-        if (s->frame->caller)
-            NOTE(s->frame, s->frame->call, "in this call of '%s'", s->frame->definition->ast->name.text);
-        HINT(s->frame, "if that is meant, say the range: where %s in 0:...", index->name);
-        return;
+        bool early = ends_early(s, index, &list[i], other);
+        if (!early && !loses_reads(s, &list[i], other))
+            continue;
+        warn_of_extents(s, index, &list[i], other, early);
+        return false;
+    }
+    return true;
+}
+
+/* The list has the left side and one read for each size and shift. */
+static void compare_extents(Statement *s, const IndexVariable *index, const View *later) {
+    Extent *list = ARENA_ARRAY(s->builder->arena, Extent, s->sites.count + 1);
+    int count = 1;
+    list[0] = extent_of_target(s, index, later);
+    for (int i = 0; i < s->sites.count; i++) {
+        list[count] = extent_of_read(s, s->sites.items[i], index);
+        bool known = list[count].size == 0;
+        for (int other = 1; other < count && !known; other++)
+            known = list[other].size == list[count].size && list[other].shift == list[count].shift;
+        if (!known && !compare_with(s, index, list, count))
+            return;
+        count += !known;
     }
 }
 
-void warn_extents(Statement *s) {
+void warn_extents(Statement *s, const View *later) {
     bool warns = may_warn(s->frame) && !s->builder->names_only;
     for (int i = 0; i < s->indices.count && warns; i++)
         if (!s->indices.items[i]->where)
-            compare_extents(s, s->indices.items[i]);
+            compare_extents(s, s->indices.items[i], later);
 }
 
 /* Whether the index runs over a dimension of this size since a tensor that it reads ends there. */
-static bool takes_extent(const Statement *s, const IndexVariable *index, int64_t size) {
+static bool takes_extent(const Statement *s, const IndexVariable *index, int64_t low, int64_t size) {
     bool found = false;
-    for (int i = 0; i < s->sites.count && !index->where && !index->place && !found; i++)
-        found = extent_of_read(s, s->sites.items[i], index).size == size;
+    for (int i = 0; i < s->sites.count && !index->where && !index->place && !found; i++) {
+        Extent extent = extent_of_read(s, s->sites.items[i], index);
+        found = extent.size == size && extent.shift == -low;
+    }
     return found;
 }
 
@@ -166,8 +251,8 @@ const int64_t *fixed_by_reads(const Statement *s) {
     for (int d = 0; d < rank && !s->builder->names_only; d++) {
         const IndexVariable *index = s->indices.items[d];
         int64_t low, size;
-        if (!expr_is_int(index->low, &low) || low != 0 || !expr_is_int(index->extent, &size) || size <= 0 ||
-            !takes_extent(s, index, size))
+        if (!expr_is_int(index->low, &low) || !expr_is_int(index->extent, &size) || size <= 0 ||
+            !takes_extent(s, index, low, size))
             continue;
         fixed = fixed ? fixed : ARENA_ARRAY(s->builder->arena, int64_t, rank);
         fixed[d] = size;

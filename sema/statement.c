@@ -354,13 +354,23 @@ static void stand_in(const Statement *s, Variable *variable, const View *known) 
         variable->view.lower[d] = known->lower[d] ? known->lower[d] : expr_int(arena, 0);
 }
 
+/* Of the dimensions whose extents are not known yet. */
+static void learn_fixed(const Statement *s, View *view) {
+    const int64_t *here = fixed_by_reads(s);
+    int64_t *fixed = ARENA_ARRAY(s->builder->arena, int64_t, view->rank);
+    for (int d = 0; d < view->rank; d++)
+        fixed[d] = view->dims[d] ? (view->fixed ? view->fixed[d] : 0) : here ? here[d] : 0;
+    view->fixed = fixed;
+}
+
 static void learn_ranges(CallFrame *frame, const AstStatement *ast, const Variable *variable, View *view) {
     Statement s = {.frame = frame, .builder = frame->builder, .ast = ast, .let_limit = ast->wheres.count};
     Typed value;
     Arena *arena = frame->builder->arena;
     if (!translate_assignment(&s, variable, &value))
         return;
-    infer_ranges(&s, view);
+    if (infer_ranges(&s, view))
+        learn_fixed(&s, view);
     for (int d = 0; d < view->rank && d < s.indices.count; d++) {
         const IndexVariable *index = s.indices.items[d];
         if (view->dims[d] || !index->low || !index->high)
@@ -431,7 +441,7 @@ static bool check_assignment(Statement *s, Variable *variable) {
     const View *later = target ? NULL : later_target(s, variable);
     if (!infer_ranges(s, target ? target : later) || !check_reductions(s) || !check_bounds(s, target))
         return false;
-    warn_extents(s);
+    warn_extents(s, later);
     warn_lost_in_conditions(s);
     define_stages(s, variable, value, target);
     return !s->failed;
@@ -585,7 +595,7 @@ static bool check_tuple(Statement *s, CombinerDefinition *definition, Variable *
         return false;
     if (!infer_ranges(s, known) || !check_bounds(s, known))
         return false;
-    warn_extents(s);
+    warn_extents(s, NULL);
     warn_lost_in_conditions(s);
     define_tuple(s, combiner, variables, values, known);
     if (!s->failed && !check_algebra(s->frame, definition, tuple_constants(s, combiner, values), s->ast->loc))
