@@ -199,7 +199,7 @@ typedef struct Builder {
     LIST(Scan *) scans;
     AffineList facts; /* over sizes, each >= 0: what the requirements promise */
     LIST(struct Binding) bounds;
-    LIST(TensorRange) ranges;    /* of integer temporaries: what is known beyond their types (lost.c) */
+    LIST(TensorRange) ranges;    /* of integer temporaries: what is known beyond their types (value_ranges.c) */
     LIST(RoundedTensor) rounded; /* those that no statement made floats yet (lost.c) */
     int calls;                   /* how many were instantiated so far */
     int repeated;                /* how many statements of loops (repeat.c) */
@@ -355,14 +355,24 @@ Expr *convert(Arena *arena, Expr *e, ElementType type); /* constants are convert
 Expr *typed_as(Arena *arena, Typed typed, ElementType type);
 Expr *typed_value(Arena *arena, Typed typed); /* indices become values of their type */
 
+/* --- ranges of integers (value_ranges.c) --- */
+
+bool is_narrow_integer(ElementType type); /* of 8 or 16 bits */
+/* Whether all values of the range are of the type. What has 64 bits is taken to fit. */
+bool range_fits(Interval range, ElementType type);
+/* The range of an expression of integers or bools, over raw index variables. */
+Interval value_range(const Statement *statement, const Expr *e);
+/* The range of the exact result of an operator, before it becomes a value of its type. */
+Interval exact_range(const Statement *statement, const Expr *e);
+/* Notes what is known of the elements of a tensor that this value defines whole. */
+void note_range(Statement *statement, const Tensor *tensor, const Expr *value);
+
 /* --- what values lose (lost.c): warnings --- */
 
 /* Warns of what the value loses on its way into a tensor of this type. declared: by the header. Ranges are known. */
 void warn_lost(Statement *statement, const Expr *value, ElementType type, bool declared);
 void warn_lost_in_conditions(Statement *statement); /* of where */
 void warn_narrow_reduction(Statement *statement, const Variable *variable, const Expr *value, bool declared);
-/* Notes what is known of the elements of a tensor that this value defines whole. */
-void note_range(Statement *statement, const Tensor *tensor, const Expr *value);
 /* Notes whether the value of a temporary, or of a result of a call, is a quotient that is rounded. */
 void note_rounded(Statement *statement, const Tensor *tensor, const Expr *value);
 

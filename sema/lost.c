@@ -1,72 +1,12 @@
 /* lost.c - warnings of what a value loses on its way: sums and products of 8 or 16 bits that wrap, integer quotients
  * that become floats.
  *
- * Values have ranges, from their types, constants, indices and what is known of temporaries. A value that fits gives no
- * warning. Nor does a value that the source says is meant: by a cast to the narrow type around a sum, a result that is
- * declared with that type, or a condition on what is added.
+ * Values have ranges (value_ranges.c). A value that fits gives no warning. Nor does a value that the source says is
+ * meant: by a cast to the narrow type around a sum, a result that is declared with that type, or a condition on what is
+ * added.
  */
 #include "lang/program.h"
 #include "sema/check.h"
-
-/* --- ranges of integers ------------------------------------------------------------------------------------------- */
-
-/* What has 64 bits is taken to fit. */
-static bool fits(Interval range, ElementType type) {
-    Interval whole = interval_of_type(type);
-    return !whole.has_low || (range.has_low && range.low >= whole.low && range.has_high && range.high <= whole.high);
-}
-
-static Interval value_range(const Statement *s, const Expr *e);
-
-/* The range of the exact result, before it becomes a value of its type. */
-static Interval exact_range(const Statement *s, const Expr *e) {
-    Interval a = value_range(s, e->args[e->op == OP_SELECT]);
-    return interval_combine(e->op, a, e->count > 1 ? value_range(s, e->args[e->count - 1]) : a);
-}
-
-static Interval index_range(const Statement *s, const Var *var) {
-    int64_t low, high;
-    for (int i = 0; i < s->indices.count; i++) {
-        const IndexVariable *index = s->indices.items[i];
-        if (index->raw == var && index->low && index->high && expr_is_int(index->low, &low) &&
-            expr_is_int(index->high, &high))
-            return (Interval){true, true, low, high};
-    }
-    return var->kind == VAR_SIZE ? (Interval){.has_low = true} : interval_of_type(var->type);
-}
-
-static Interval read_range(const Statement *s, const Expr *read) {
-    Interval range = interval_of_type(read->tensor->type);
-    for (int i = 0; i < s->builder->ranges.count; i++)
-        if (s->builder->ranges.items[i].tensor == read->tensor)
-            range = s->builder->ranges.items[i].range;
-    return read->otherwise ? interval_join(range, value_range(s, read->otherwise)) : range;
-}
-
-/* The range of an expression of integers or bools. */
-static Interval value_range(const Statement *s, const Expr *e) {
-    Interval range = interval_of_type(e->type);
-    if (e->kind == EXPR_INT && e->type != TYPE_UINT64)
-        range = (Interval){true, true, e->integer, e->integer};
-    else if (e->kind == EXPR_VAR)
-        range = index_range(s, e->var);
-    else if (e->kind == EXPR_READ)
-        range = read_range(s, e);
-    else if (e->kind == EXPR_CAST && !type_is_float(e->args[0]->type))
-        range = value_range(s, e->args[0]);
-    else if (e->kind == EXPR_OP && !type_is_float(e->type) && op_info[e->op].class != CLASS_COMPARE)
-        range = exact_range(s, e);
-    return fits(range, e->type) ? range : interval_of_type(e->type);
-}
-
-void note_range(Statement *s, const Tensor *tensor, const Expr *value) {
-    if (type_is_float(tensor->type) || element_info[tensor->type].bytes > 4)
-        return;
-    TensorRange known = {tensor, value_range(s, value)};
-    Interval whole = interval_of_type(tensor->type);
-    if (known.range.low > whole.low || known.range.high < whole.high)
-        list_push(s->builder->arena, &s->builder->ranges, known);
-}
 
 /* --- walking a value ---------------------------------------------------------------------------------------------- */
 
@@ -75,10 +15,6 @@ typedef struct Under {
     const Expr *condition;
     const struct Under *outer;
 } Under;
-
-static bool is_narrow(ElementType type) {
-    return type_is_integer(type) && element_info[type].bytes < 4;
-}
 
 static bool is_arithmetic(const Expr *e) {
     return e->kind == EXPR_OP && (e->op == OP_ADD || e->op == OP_SUB || e->op == OP_MUL || e->op == OP_NEG);
@@ -112,7 +48,7 @@ static bool is_guarded(const Statement *s, const Expr *e, const Under *under) {
 /* -x and abs(x) of a signed type wrap for one value only, which is unlikely to occur. */
 static bool may_wrap(const Statement *s, const Expr *e, const Under *under) {
     bool negation = e->op == OP_NEG && element_info[e->type].kind == KIND_SIGNED;
-    return !negation && !fits(exact_range(s, e), e->type) && !is_guarded(s, e, under);
+    return !negation && !range_fits(exact_range(s, e), e->type) && !is_guarded(s, e, under);
 }
 
 static void warn_wrap(Statement *s, const Expr *e, ElementType wider) {
@@ -256,7 +192,7 @@ static void look_at_number(Statement *s, const Expr *e) {
 static void look(Statement *s, const Expr *e, ElementType wider, bool wanted, const Under *under) {
     wanted |= is_wanted(s, e);
     bool arithmetic = is_arithmetic(e), select = expr_is_op(e, OP_SELECT);
-    if (arithmetic && is_narrow(e->type) && !wanted && may_wrap(s, e, under)) {
+    if (arithmetic && is_narrow_integer(e->type) && !wanted && may_wrap(s, e, under)) {
         warn_wrap(s, e, wider);
         return;
     }
@@ -306,13 +242,13 @@ void warn_narrow_reduction(Statement *s, const Variable *variable, const Expr *v
     const AstStatement *ast = s->ast;
     bool sums = ast->combine == COMBINE_ADD, combines = sums || ast->combine == COMBINE_MUL;
     bool meant = declared || is_wanted(s, value) || (value->kind == EXPR_CAST && is_explicit(value));
-    if (!may_warn_of_values(s) || !combines || !is_narrow(value->type) || meant)
+    if (!may_warn_of_values(s) || !combines || !is_narrow_integer(value->type) || meant)
         return;
     Interval range = value_range(s, value);
     if (!ast->initialise)
         range = interval_join(range, interval_of_type(value->type));
     Interval sum = interval_combine(OP_MUL, range, term_count(s, ast->targets.items[0].indices.count));
-    if (sums ? fits(sum, value->type) && ast->initialise : range.low >= -1 && range.high <= 1)
+    if (sums ? range_fits(sum, value->type) && ast->initialise : range.low >= -1 && range.high <= 1)
         return;
     const char *narrow = element_info[value->type].spelling;
     WARN(s->frame, narrow_reduction, ast->loc, sums ? "sum" : "product", variable->name, narrow);
