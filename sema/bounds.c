@@ -445,6 +445,16 @@ static bool guards_read(const ReadSite *site) {
     return false;
 }
 
+/* Whether the index needs no check where the requirements so far hold: by what they say of sizes, or as the remainder
+ * of a division by no more than the extent. */
+static bool is_always_inside(const Builder *builder, Expr *inside, Expr *index, Expr *extent) {
+    Arena *arena = builder->arena;
+    if (!expr_is_op(index, OP_MOD) || is_data_dependent(index->args[1]))
+        return follows_from_sizes(builder, inside);
+    return follows_from_sizes(builder, expr_binary(arena, OP_GE, index->args[1], expr_int(arena, 1))) &&
+           follows_from_sizes(builder, expr_binary(arena, OP_LE, index->args[1], extent));
+}
+
 /* A requirement, checked at run time, for all values of the indices for which the conditions of the read hold. */
 static bool require_gather(Statement *s, ReadSite *site, int d) {
     Arena *arena = s->builder->arena;
@@ -464,6 +474,8 @@ static bool require_gather(Statement *s, ReadSite *site, int d) {
         HINT(s->frame, "give the read a value for outside: %s else 0", source_text(s, site->ast->loc));
         return false;
     }
+    if (is_always_inside(s->builder, inside, index, site->view.dims[d]))
+        return true;
     bool guarded = guards_read(site) && !site->written;
     for (int i = 0; i < s->indices.count; i++) {
         const Var *axis = s->indices.items[i]->axis;

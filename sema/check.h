@@ -464,6 +464,8 @@ Expr *affine_condition(Arena *arena, const Affine *p);
 void require(Builder *builder, Expr *condition, Status status, Loc loc);
 /* The same; `text` says it in words. */
 void require_in_words(Builder *builder, Expr *condition, Status status, Loc loc, const char *text);
+/* Whether it holds, for all values of what it names, where the requirements on sizes so far hold. */
+bool follows_from_sizes(const Builder *builder, Expr *condition);
 /* Once all are known: drops those that follow from others. */
 void drop_implied_requirements(Builder *builder);
 

@@ -128,29 +128,76 @@ static bool may_trap(const Expr *condition) {
     return false;
 }
 
+static bool compares_sizes(const Expr *condition) {
+    if (expr_is_op(condition, OP_OR))
+        return compares_sizes(condition->args[0]) && compares_sizes(condition->args[1]);
+    return condition->kind == EXPR_OP && (is_comparison(condition) || condition->op == OP_NE) &&
+           condition->args[0]->type == TYPE_INT64;
+}
+
 /* Whether it compares sizes, so that it may follow from others, or they from it. */
 static bool is_of_sizes(const Requirement *requirement) {
-    const Expr *condition = requirement->condition;
-    return requirement->status == STATUS_BAD_SIZE && requirement->axis_count == 0 && condition->kind == EXPR_OP &&
-           is_comparison(condition) && !is_data_dependent(condition);
+    return requirement->status == STATUS_BAD_SIZE && requirement->axis_count == 0 &&
+           compares_sizes(requirement->condition) && !is_data_dependent(requirement->condition);
+}
+
+bool follows_from_sizes(const Builder *builder, Expr *condition) {
+    Arena *arena = builder->arena;
+    uint64_t names = names_of(condition);
+    Facts facts = {0, ARENA_ARRAY(arena, Expr *, builder->requirements.count)};
+    for (int i = 0; i < builder->requirements.count; i++)
+        if (is_of_sizes(&builder->requirements.items[i]) &&
+            (names_of(builder->requirements.items[i].condition) & names))
+            facts.facts[facts.count++] = builder->requirements.items[i].condition;
+    return expr_prove(arena, condition, &facts) == 1;
+}
+
+static bool is_member(const Expr *either, const Expr *member) {
+    if (expr_is_op(either, OP_OR))
+        return is_member(either->args[0], member) || is_member(either->args[1], member);
+    return expr_equal(either, member);
+}
+
+/* Whether the condition follows from each member of `either`. The place behind the facts is free. */
+static bool each_implies(Arena *arena, Expr *either, Expr *condition, Facts facts) {
+    if (expr_is_op(either, OP_OR))
+        return each_implies(arena, either->args[0], condition, facts) &&
+               each_implies(arena, either->args[1], condition, facts);
+    if (is_member(condition, either))
+        return true;
+    facts.facts[facts.count++] = either;
+    return expr_prove(arena, condition, &facts) == 1;
+}
+
+/* How many requirements, from the first on, may stand for this one. Those behind a division may not: this one may say
+ * that its divisor is not 0. */
+static int stand_ins(const Builder *builder, int number) {
+    int count = builder->requirements.count;
+    for (int i = count - 1; i > number; i--)
+        if (may_trap(builder->requirements.items[i].condition))
+            return number;
+    return count;
 }
 
 static bool follows(const Builder *builder, int number) {
     Arena *arena = builder->arena;
-    Facts facts = {0, ARENA_ARRAY(arena, Expr *, builder->requirements.count)};
+    int count = stand_ins(builder, number);
     Expr *condition = builder->requirements.items[number].condition;
-    for (int i = 0; i < builder->requirements.count; i++)
+    Facts facts = {0, ARENA_ARRAY(arena, Expr *, count + 1)};
+    for (int i = 0; i < count; i++)
         if (i != number && is_of_sizes(&builder->requirements.items[i]))
             facts.facts[facts.count++] = builder->requirements.items[i].condition;
-    return facts.count && condition->op != OP_EQ && expr_prove(arena, condition, &facts) == 1;
+    bool implied = facts.count && condition->op != OP_EQ && expr_prove(arena, condition, &facts) == 1;
+    for (int i = 0; i < facts.count && !implied; i++)
+        implied = expr_is_op(facts.facts[i], OP_OR) && (names_of(facts.facts[i]) & ~names_of(condition)) == 0 &&
+                  each_implies(arena, facts.facts[i], condition, facts);
+    return implied;
 }
 
 /* Nobody has to read what the others say. Many requirements stay as they are, as this takes time. */
 void drop_implied_requirements(Builder *builder) {
     enum { REQUIREMENT_LIMIT = 40 };
     bool few = builder->requirements.count <= REQUIREMENT_LIMIT;
-    for (int i = 0; i < builder->requirements.count; i++)
-        few = few && !may_trap(builder->requirements.items[i].condition);
     for (int i = builder->requirements.count - 1; few && i >= 0; i--)
         if (is_of_sizes(&builder->requirements.items[i]) && follows(builder, i))
             list_remove(&builder->requirements, i);

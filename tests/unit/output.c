@@ -1,6 +1,6 @@
 /* output.c - headers, make rules, and files written whole or not at all. */
-#include "lang/files.h"
 #include "backends/backends.h"
+#include "lang/files.h"
 #include "objects.h"
 #include "schedules.h"
 #include "tests/tap.h"
@@ -215,6 +215,42 @@ static int count_of(const char *text, const char *part) {
     return count;
 }
 
+static int requirements_of(Arena *arena, const char *text, const char **header) {
+    const Program *program = program_of_text(arena, text, NULL, 0);
+    *header = emit_header(arena, &program, 1, "f.h", "f.tensor");
+    return count_of(*header, " * Requires ") - program->size_count;
+}
+
+/* What follows from the requirement beside it is neither said nor checked. */
+static void test_implied(Arena *arena) {
+    const char *header;
+    is_int(requirements_of(arena,
+                           "def f(float(N) a, float(C) w) -> (y) { y(i) = a(i) * w(0) + a(i) * w(1) + w(2) }\n"
+                           "export f\n",
+                           &header),
+           1, "of three extents the largest");
+    is_int(count_of(header, "Requires 3 <= C || N <= 0."), 1, "also where no element may be read");
+    is_int(requirements_of(arena,
+                           "def f(int32(N) x, float(N) v) -> (float(B) h) where B > 0 { h(x(i) % B) +=! v(i) }\n"
+                           "export f\n",
+                           &header),
+           1, "a remainder by the extent is inside, and the divisor not 0");
+    is_int(count_of(header, "Requires B > 0."), 1, "where the header says so");
+    is_int(requirements_of(arena, "def f(int32(N) x, float(B) v) -> (y) { y(i) = v(x(i) % (B - 1)) }\nexport f\n",
+                           &header),
+           2, "but not if the divisor may be negative");
+    is_int(requirements_of(arena,
+                           "def f(int32(N) x, float(B) v) -> (y) where B > 7 { y(i) = v(x(i) % 8) * v(x(i) % 9) }\n"
+                           "export f\n",
+                           &header),
+           2, "or larger than the extent");
+    requirements_of(arena,
+                    "def f(float(N, M) a, float(G) s) -> (y) { y(i, j) = a(i, j) * (j / (M / G) + s(0)) }\nexport f\n",
+                    &header);
+    is_int(count_of(header, "1 <= G"), 0, "a divisor that is not 0 has one more than 0");
+    ok(strstr(header, "Requires G != 0.\n * Requires M / G != 0.\n"), "what divides is checked in its order");
+}
+
 static void test_requirements(Arena *arena) {
     const Program *program = program_of_text(arena, twice_text, NULL, 0);
     const char *header = emit_header(arena, &program, 1, "rows.h", "rows.tensor");
@@ -270,6 +306,7 @@ int main(void) {
     test_make(arena);
     test_header(arena);
     test_requirements(arena);
+    test_implied(arena);
     work_folder_remove(folder);
     arena_free(arena);
     return done_testing();
