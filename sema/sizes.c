@@ -166,6 +166,46 @@ static bool add_extreme_atom(SizeSum *sum, int64_t scale, Op op, Affine a, Affin
     return true;
 }
 
+/* Whether a minimum (maximum) with `by` does not need the other one, as they are a number apart. */
+static bool is_needless(Arena *arena, Op op, const Affine *by, const Affine *other) {
+    Affine apart;
+    return affine_sum(arena, other, 1, by, -1, &apart) && apart.count == 0 &&
+           (op == OP_MIN ? apart.constant >= 0 : apart.constant <= 0);
+}
+
+/* Takes what a minimum with `by` does not need out of the minimum e: min(a, min(a + 1, b)) is min(a, b). depth: how
+ * many minima within each other are looked into. */
+static bool drop_needless(Arena *arena, Op op, const Affine *by, Affine *e, int depth) {
+    Affine sides[2], offset = {e->constant, 0, NULL};
+    if (depth == 0 || e->count != 1 || e->terms[0].coefficient != 1 || !expr_is_op(e->terms[0].atom, op))
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (!size_affine(arena, e->terms[0].atom->args[i], &sides[i]) ||
+            !affine_sum(arena, &sides[i], 1, &offset, 1, &sides[i]))
+            return false;
+    bool changed = drop_needless(arena, op, by, &sides[0], depth - 1);
+    changed |= drop_needless(arena, op, by, &sides[1], depth - 1);
+    for (int i = 0; i < 2; i++)
+        if (is_needless(arena, op, by, &sides[i])) {
+            *e = sides[1 - i];
+            return true;
+        }
+    Expr *whole = expr_binary(arena, op, affine_expr(arena, &sides[0]), affine_expr(arena, &sides[1]));
+    return changed && expr_is_exact(whole) && size_affine(arena, whole, e);
+}
+
+static void add_extreme(SizeSum *sum, int64_t scale, Expr *e);
+
+/* An extreme of two of which neither is known to be it. */
+static void add_undecided(SizeSum *sum, int64_t scale, Expr *e, Affine a, Affine b) {
+    enum { DEPTH = 4 };
+    Arena *arena = sum->sum.arena;
+    if (drop_needless(arena, e->op, &a, &b, DEPTH) || drop_needless(arena, e->op, &b, &a, DEPTH))
+        add_extreme(sum, scale, expr_binary(arena, e->op, affine_expr(arena, &a), affine_expr(arena, &b)));
+    else if (!add_extreme_atom(sum, scale, e->op, a, b))
+        add_atom(sum, scale, e);
+}
+
 /* min and max: the one that is known to be it, else an atom. */
 static void add_extreme(SizeSum *sum, int64_t scale, Expr *e) {
     Arena *arena = sum->sum.arena;
@@ -183,8 +223,8 @@ static void add_extreme(SizeSum *sum, int64_t scale, Expr *e) {
     bool smaller = affine_sum(arena, &b, 1, &a, -1, &opposite) && affine_never_negative(arena, &opposite, NULL);
     if (larger || smaller)
         add_affine(sum, scale, larger == (e->op == OP_MAX) ? &a : &b);
-    else if (!add_extreme_atom(sum, scale, e->op, a, b))
-        add_atom(sum, scale, e);
+    else
+        add_undecided(sum, scale, e, a, b);
 }
 
 static void add_operator(SizeSum *sum, int64_t scale, Expr *e) {

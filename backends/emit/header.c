@@ -57,25 +57,53 @@ static void add_comment_text(Text *text, const char *comment) {
 
 /* --- comments --- */
 
+static const char *source_name(const Program *program, int parameter) {
+    if (parameter < program->size_count)
+        return program->sizes[parameter]->name;
+    const Argument *argument = &program->arguments[parameter - program->size_count];
+    return argument->tensor ? argument->tensor->name : argument->scalar->name;
+}
+
+/* The words with the names that the prototype has for sizes and arguments. names: one for each parameter. */
+static const char *with_names(Arena *arena, const Program *program, const char *const *names, const char *words) {
+    Text text = {.arena = arena};
+    while (*words) {
+        size_t length = 0;
+        while (isalnum((unsigned char)words[length]) || words[length] == '_')
+            length++;
+        const char *word = arena_printf(arena, "%.*s", (int)(length ? length : 1), words);
+        words += length ? length : 1;
+        for (int i = 0; length && i < program->size_count + program->argument_count; i++)
+            if (strcmp(word, source_name(program, i)) == 0) {
+                word = names[i];
+                break;
+            }
+        text_add(&text, "%s", word);
+    }
+    return text.text ? text.text : "";
+}
+
 static bool is_zero(const Expr *e) {
     int64_t value;
     return expr_is_int(e, &value) && value == 0;
 }
 
-static void add_shape(Text *text, Arena *arena, const Tensor *tensor) {
-    text_add(text, "%s(", element_info[tensor->type].spelling);
+static void add_shape(Text *out, Arena *arena, const Program *program, const char *const *names, const Tensor *tensor) {
+    Text text = {.arena = arena};
+    text_add(&text, "(");
     for (int d = 0; d < tensor->rank; d++)
-        text_add(text, "%s%s", d ? ", " : "", expr_text(arena, tensor->dims[d]));
-    text_add(text, ")");
+        text_add(&text, "%s%s", d ? ", " : "", expr_text(arena, tensor->dims[d]));
+    text_add(&text, ")");
     bool shifted = false;
     for (int d = 0; tensor->lower && d < tensor->rank; d++)
         shifted |= !is_zero(tensor->lower[d]);
-    if (!shifted)
-        return;
-    text_add(text, ", element 0 is %s(", tensor->name);
-    for (int d = 0; d < tensor->rank; d++)
-        text_add(text, "%s%s", d ? ", " : "", expr_text(arena, tensor->lower[d]));
-    text_add(text, ")");
+    if (shifted)
+        text_add(&text, ", element 0 is %s(", tensor->name);
+    for (int d = 0; shifted && d < tensor->rank; d++)
+        text_add(&text, "%s%s", d ? ", " : "", expr_text(arena, tensor->lower[d]));
+    if (shifted)
+        text_add(&text, ")");
+    text_add(out, "%s%s", element_info[tensor->type].spelling, with_names(arena, program, names, text.text));
 }
 
 static bool reads_former(const Program *program, const Tensor *output) {
@@ -85,8 +113,10 @@ static bool reads_former(const Program *program, const Tensor *output) {
     return false;
 }
 
-static void add_argument_comment(Text *text, Arena *arena, const Program *program, const Argument *argument,
-                                 const char *name) {
+static void add_argument_comment(Text *text, Arena *arena, const Program *program, const char *const *names,
+                                 int number) {
+    const Argument *argument = &program->arguments[number];
+    const char *name = names[program->size_count + number];
     if (argument->scalar) {
         text_add(text, " *   %s: %s\n", name, element_info[argument->scalar->type].spelling);
         return;
@@ -95,12 +125,12 @@ static void add_argument_comment(Text *text, Arena *arena, const Program *progra
                       : reads_former(program, argument->tensor) ? "read and written, "
                                                                 : "written, ";
     text_add(text, " *   %s: %s", name, way);
-    add_shape(text, arena, argument->tensor);
+    add_shape(text, arena, program, names, argument->tensor);
     text_add(text, "\n");
 }
 
 /* Each requirement once: two reads may need the same. */
-static void add_requirements(Text *text, Arena *arena, const Program *program) {
+static void add_requirements(Text *text, Arena *arena, const Program *program, const char *const *names) {
     NameList said = {0};
     for (int i = 0; i < program->requirement_count; i++) {
         const Requirement *requirement = &program->requirements[i];
@@ -109,7 +139,7 @@ static void add_requirements(Text *text, Arena *arena, const Program *program) {
             continue;
         list_push(arena, &said, words);
         text_add(text, " * Requires ");
-        add_comment_text(text, words);
+        add_comment_text(text, with_names(arena, program, names, words));
         text_add(text, ".\n");
     }
 }
@@ -122,14 +152,14 @@ static void add_comment(Text *text, Arena *arena, const Program *program, const 
                  (long long)program->bounds[i].value);
     text_add(text, "\n");
     for (int i = 0; i < program->argument_count; i++)
-        add_argument_comment(text, arena, program, &program->arguments[i], names[program->size_count + i]);
+        add_argument_comment(text, arena, program, names, i);
     for (int i = 0; i < program->tensor_count; i++)
         if (program->tensors[i]->role == ROLE_CONSTANT) {
             text_add(text, " *   %s: a constant of the object, ", program->tensors[i]->name);
-            add_shape(text, arena, program->tensors[i]);
+            add_shape(text, arena, program, names, program->tensors[i]);
             text_add(text, "\n");
         }
-    add_requirements(text, arena, program);
+    add_requirements(text, arena, program, names);
     text_add(text, " */\n");
 }
 
@@ -138,13 +168,8 @@ static void add_comment(Text *text, Arena *arena, const Program *program, const 
 static const char **name_parameters(Arena *arena, const Program *program) {
     NameList taken = {0};
     const char **names = ARENA_ARRAY(arena, const char *, program->size_count + program->argument_count + 1);
-    for (int i = 0; i < program->size_count; i++)
-        names[i] = parameter_name(arena, &taken, program->sizes[i]->name);
-    for (int i = 0; i < program->argument_count; i++) {
-        const Argument *argument = &program->arguments[i];
-        const char *name = argument->tensor ? argument->tensor->name : argument->scalar->name;
-        names[program->size_count + i] = parameter_name(arena, &taken, name);
-    }
+    for (int i = 0; i < program->size_count + program->argument_count; i++)
+        names[i] = parameter_name(arena, &taken, source_name(program, i));
     return names;
 }
 

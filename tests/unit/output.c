@@ -249,6 +249,13 @@ static void test_implied(Arena *arena) {
                     &header);
     is_int(count_of(header, "1 <= G"), 0, "a divisor that is not 0 has one more than 0");
     ok(strstr(header, "Requires G != 0.\n * Requires M / G != 0.\n"), "what divides is checked in its order");
+    requirements_of(arena, "def f(float(N) a, float(M) b) -> (c) { c(i) = a(i + 3) + b(i) + b(i + 1) }\nexport f\n",
+                    &header);
+    ok(strstr(header, "c: written, float(min(M, N - 2) - 1)\n"), "a minimum has no operand that another one implies");
+    requirements_of(arena, "def f(float(N, int, H) I) -> (y) { y(i, j) = I(i, 0, j) }\nexport f\n", &header);
+    ok(strstr(header, " I_: float(N, int_, H)\n") && strstr(header, "Requires I_ to have less") &&
+           strstr(header, "Requires 1 <= int_ || "),
+       "names are those of the prototype everywhere");
 }
 
 static void test_requirements(Arena *arena) {
