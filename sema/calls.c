@@ -91,6 +91,8 @@ static bool actual_tensor(CallFrame *frame, const AstExpr *ast, const char *name
             HINT(frame, "a def takes whole tensors: write %s without indices", ast->name.text);
         else
             HINT(frame, "assign it to a tensor first and pass that tensor");
+        if (ast->kind == AST_APPLY && find_builtin(ast->name.text) >= 0)
+            hint_whole(frame, ast);
     }
     return false;
 }
@@ -128,13 +130,13 @@ static int kinship(const char *called, const char *other) {
     return stem && strcmp(called, other) != 0 && strncmp(called, other, stem + 1) == 0 ? 3 : 0;
 }
 
-/* Whether the def takes arguments of these types and ranks. */
-static bool takes(const AstDef *def, const AstDef *called, const Actual *actuals) {
-    bool fits = def->arguments.count == called->arguments.count;
+/* Whether the def takes arguments of these types and ranks. called: says which of them are tensors; NULL: all. */
+static bool takes(const AstDef *def, const AstDef *called, const Actual *actuals, int count) {
+    bool fits = def->arguments.count == count;
     for (int i = 0; i < def->arguments.count && fits; i++) {
         const AstParameter *formal = &def->arguments.items[i];
         const View *view = &actuals[i].view;
-        fits = formal->is_tensor == called->arguments.items[i].is_tensor &&
+        fits = formal->is_tensor == (!called || called->arguments.items[i].is_tensor) &&
                (!formal->is_tensor ||
                 (view->tensor && view->rank == formal->dims.count && view->tensor->type == formal->type));
     }
@@ -142,24 +144,39 @@ static bool takes(const AstDef *def, const AstDef *called, const Actual *actuals
 }
 
 /* Suggests a def that is named alike and takes the ranks of the arguments. */
-static void hint_other_rank(CallFrame *frame, const AstDef *called, const Actual *actuals, int rank) {
+static void hint_other_rank(CallFrame *frame, const char *name, const AstDef *called, const Actual *actuals, int count,
+                            int rank) {
     const Checker *checker = frame->builder->checker;
     const char *best = NULL;
     int nearest = 0;
     for (int f = 0; f < checker->files.count; f++)
         for (int d = 0; d < checker->files.items[f]->definitions.count; d++) {
             AstDef *def = checker->files.items[f]->definitions.items[d]->ast;
-            int kin = kinship(called->name.text, def->name.text);
+            int kin = kinship(name, def->name.text);
             if (kin == 0 || (best && kin >= nearest))
                 continue;
             ast_complete(def);
-            if (!takes(def, called, actuals))
+            if (!takes(def, called, actuals, count))
                 continue;
             best = def->name.text;
             nearest = kin;
         }
     if (best)
         HINT(frame, "'%s' takes %d dimension%s", best, rank, rank == 1 ? "" : "s");
+}
+
+void hint_whole(CallFrame *frame, const AstExpr *function) {
+    int count = function->args.count;
+    Actual *actuals = ARENA_ARRAY(frame->builder->arena, Actual, count);
+    for (int i = 0; i < count; i++) {
+        const AstExpr *ast = function->args.items[i];
+        const Symbol *symbol = ast->kind == AST_NAME ? frame_symbol(frame, ast->name.text) : NULL;
+        if (!symbol || symbol->kind != SYMBOL_TENSOR || !symbol->variable->view.tensor)
+            return;
+        actuals[i].view = symbol->variable->view;
+    }
+    if (count)
+        hint_other_rank(frame, function->name.text, NULL, actuals, count, actuals[0].view.rank);
 }
 
 /* --- sizes of the header ------------------------------------------------------------------------------------------ */
@@ -328,7 +345,7 @@ static bool check_tensors(CallFrame *frame, const AstDef *def, const AstExpr *ca
         bool type = same_type(frame, formal, call->args.items[i], view);
         bool rank = !type || same_rank(frame, formal, call->args.items[i], view);
         if (!rank && !hinted)
-            hint_other_rank(frame, def, actuals, view->rank);
+            hint_other_rank(frame, def->name.text, def, actuals, def->arguments.count, view->rank);
         hinted |= !rank;
         good &= type && rank;
     }

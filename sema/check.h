@@ -527,6 +527,8 @@ bool check_call(CallFrame *frame, const AstExpr *call, const AstTargets *targets
                 int *result_count);
 void check_call_statement(CallFrame *frame, const AstStatement *ast);
 
+/* For tanh(x) of a whole tensor: suggests a def that is named alike and takes it, such as tanh_rows. */
+void hint_whole(CallFrame *frame, const AstExpr *function);
 bool pass_arguments(CallFrame *callee, const AstExpr *call, Actual *actuals);
 
 /* --- algorithms (implement.c) --- */

@@ -338,6 +338,8 @@ static Typed translate_builtin(Statement *s, const AstExpr *ast, Op op) {
         args[i] = translate(s, ast->args.items[i]);
         good &= args[i].expr != NULL;
     }
+    if (!good && s->ast && s->ast->targets.count && !s->ast->targets.items[0].has_indices)
+        hint_whole(s->frame, ast);
     if (!good)
         return fail(s);
     if (info->class == CLASS_MATH)
