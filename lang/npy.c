@@ -75,14 +75,25 @@ static bool is_code(const char *descr, const char *code) {
            descr[2 + length] == '\'';
 }
 
-/* How NumPy converts another type of numbers. */
+/* The element type of the file, other than bfloat16; TYPE_COUNT: it has none. */
+static ElementType type_of_file(const char *descr) {
+    int type = 0;
+    while (type < TYPE_COUNT && (type == TYPE_BFLOAT16 || !is_code(descr, codes[type])))
+        type++;
+    return (ElementType)type;
+}
+
+/* How another type of numbers is converted: by NumPy, which has no bfloat16 of its own, or here. */
 static const char *conversion_hint(const Reader *reader, const char *descr, const char *code) {
-    bool numbers = false;
-    for (int type = 0; type < TYPE_COUNT; type++)
-        numbers |= type != TYPE_BFLOAT16 && is_code(descr, codes[type]);
-    if (!numbers || reader->array->type == TYPE_BFLOAT16)
+    ElementType type = type_of_file(descr);
+    if (type == TYPE_COUNT)
         return "";
-    return arena_printf(reader->arena, ": save array.astype('%s')", code);
+    if (reader->array->type != TYPE_BFLOAT16)
+        return arena_printf(reader->arena, ": save array.astype('%s')", code);
+    return arena_printf(reader->arena,
+                        ": save array.astype(ml_dtypes.bfloat16), which Python's package ml_dtypes has; or declare the "
+                        "argument %s and convert its elements, bfloat16(...)",
+                        element_info[type].spelling);
 }
 
 /* 'descr': '<f4': byte order, kind, bytes. The bits of a bfloat16 may also be uint16. */
