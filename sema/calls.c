@@ -69,6 +69,7 @@ static bool actual_value(CallFrame *frame, const AstExpr *ast, ElementType type,
     }
     actual->value = typed_as(frame->builder->arena, value, type);
     warn_lost(&s, actual->value, type, true);
+    note_rounded_scalar(&s, actual->value);
     return true;
 }
 

@@ -174,11 +174,13 @@ typedef struct TensorRange {
     Interval range;
 } TensorRange;
 
-/* A temporary of integers that are rounded quotients. */
-typedef struct RoundedTensor {
-    const Tensor *tensor;
-    Loc loc; /* of the quotient */
-} RoundedTensor;
+/* A temporary of integers that are rounded quotients, or such a quotient that a call passes as a scalar. */
+typedef struct Rounded {
+    const Tensor *tensor;          /* or NULL */
+    const Expr *scalar;            /* or NULL */
+    Loc loc;                       /* of the quotient */
+    const struct CallFrame *frame; /* where it stands */
+} Rounded;
 
 /* What is looked at first to find a requirement again (require.c). */
 typedef struct RequiredNames {
@@ -199,14 +201,14 @@ typedef struct Builder {
     LIST(Scan *) scans;
     AffineList facts; /* over sizes, each >= 0: what the requirements promise */
     LIST(struct Binding) bounds;
-    LIST(TensorRange) ranges;    /* of integer temporaries: what is known beyond their types (value_ranges.c) */
-    LIST(RoundedTensor) rounded; /* those that no statement made floats yet (lost.c) */
-    int calls;                   /* how many were instantiated so far */
-    int repeated;                /* how many statements of loops (repeat.c) */
-    bool names_only;             /* integer parameters have made-up values: no errors about ranges and bounds */
-    bool by_itself;              /* a def is checked by itself: its sizes may get values later */
-    bool waits;                  /* a loop needs such a value: nothing more is checked or reported (repeat.c) */
-    bool muted;                  /* whether anything was reported before that */
+    LIST(TensorRange) ranges; /* of integer temporaries: what is known beyond their types (value_ranges.c) */
+    LIST(Rounded) rounded;    /* those that no statement made floats yet (lost.c) */
+    int calls;                /* how many were instantiated so far */
+    int repeated;             /* how many statements of loops (repeat.c) */
+    bool names_only;          /* integer parameters have made-up values: no errors about ranges and bounds */
+    bool by_itself;           /* a def is checked by itself: its sizes may get values later */
+    bool waits;               /* a loop needs such a value: nothing more is checked or reported (repeat.c) */
+    bool muted;               /* whether anything was reported before that */
 } Builder;
 
 typedef struct CallFrame {
@@ -311,7 +313,7 @@ typedef struct Typed {
 /* --- reporting (scope.c): the place is the first argument after the id --- */
 
 Loc outermost_loc(const CallFrame *frame, Loc loc); /* of the call, in what is built, that led to this place */
-void frame_fail(CallFrame *frame); /* an error was reported in it, or in a def that it calls */
+void frame_fail(CallFrame *frame);                  /* an error was reported in it, or in a def that it calls */
 bool may_warn(const CallFrame *frame);
 /* Whether warnings depend on what the statement computes: not in a call, since its def is checked by itself. */
 bool may_warn_of_values(const Statement *statement);
@@ -375,6 +377,8 @@ void warn_lost_in_conditions(Statement *statement); /* of where */
 void warn_narrow_reduction(Statement *statement, const Variable *variable, const Expr *value, bool declared);
 /* Notes whether the value of a temporary, or of a result of a call, is a quotient that is rounded. */
 void note_rounded(Statement *statement, const Tensor *tensor, const Expr *value);
+/* The same of a scalar that a call passes. */
+void note_rounded_scalar(Statement *statement, const Expr *value);
 
 /* --- covers (cover.c): warnings --- */
 

@@ -116,10 +116,13 @@ static bool passes_on(const Expr *e) {
            (e->kind == EXPR_OP && (e->op == OP_ABS || e->op == OP_MIN || e->op == OP_MAX || e->op == OP_SELECT));
 }
 
-static RoundedTensor *rounded_tensor(const Statement *s, const Expr *read) {
-    for (int i = 0; i < s->builder->rounded.count && read->kind == EXPR_READ; i++)
-        if (s->builder->rounded.items[i].tensor == read->tensor)
-            return &s->builder->rounded.items[i];
+/* The note of what is read, or of a quotient that a call passes; NULL: there is none. */
+static Rounded *noted_rounded(const Statement *s, const Expr *e) {
+    for (int i = 0; i < s->builder->rounded.count; i++) {
+        Rounded *rounded = &s->builder->rounded.items[i];
+        if (e->kind == EXPR_READ ? rounded->tensor == e->tensor : rounded->scalar == e)
+            return rounded;
+    }
     return NULL;
 }
 
@@ -132,49 +135,77 @@ static const Expr *find_rounded(Statement *s, const Expr *e, const Expr *value) 
         return NULL;
     if (expr_is_op(e, OP_DIV) && type_is_integer(e->type))
         return is_inexact(s, e) && !is_put_together(value, e) ? e : NULL;
-    if (rounded_tensor(s, e))
+    if (e->kind == EXPR_READ && noted_rounded(s, e))
         return e;
     for (int i = e->op == OP_SELECT; i < e->count && passes_on(e) && !found; i++)
         found = find_rounded(s, e->args[i], value);
     return found;
 }
 
-static void warn_quotient(Statement *s, Loc loc, ElementType type, const Expr *read) {
+/* read: of the temporary that it went into, or NULL. integer: what the type of the quotient is called. */
+static void warn_quotient(Statement *s, Loc loc, ElementType type, const Expr *read, const char *integer) {
+    bool passed = s->frame->caller != NULL;
     WARN(s->frame, integer_quotient, loc, element_info[type].spelling);
     if (read)
         NOTE(s->frame, read->loc, "it becomes %s here", element_info[type].spelling);
-    HINT(s->frame, "divide floats: float(...) / ...; float(...) around the quotient says that rounding is meant");
+    if (passed)
+        NOTE(s->frame, s->frame->call, "in this call of '%s'", s->frame->definition->ast->name.text);
+    HINT(s->frame, "divide floats: float(...) / ...; %s(...) around the quotient says that rounding is meant",
+         passed ? integer : "float");
 }
 
 /* One warning of a quotient is enough, however many tensors it goes into. */
 static void forget_rounded(Statement *s, Loc loc) {
     for (int i = 0; i < s->builder->rounded.count; i++) {
-        RoundedTensor *rounded = &s->builder->rounded.items[i];
+        Rounded *rounded = &s->builder->rounded.items[i];
         if (rounded->loc.file == loc.file && rounded->loc.begin == loc.begin)
-            rounded->tensor = NULL;
+            rounded->tensor = NULL, rounded->scalar = NULL;
     }
 }
 
+/* Whether the def that is built, and no def that it calls, led from the one place to the other. */
+static bool meet_in_unit(const CallFrame *a, const CallFrame *b) {
+    for (; a->caller; a = a->caller)
+        for (const CallFrame *other = b; other; other = other->caller)
+            if (other == a)
+                return false;
+    return true;
+}
+
+/* In a call only what is passed to it counts: the rest is warned of where the called def is checked by itself. */
 static void look_at_cast(Statement *s, const Expr *e) {
     const Expr *from = e->args[0];
     if (is_explicit(e) || !type_is_float(e->type) || !type_is_integer(from->type))
         return;
     const Expr *found = find_rounded(s, from, from);
-    RoundedTensor *tensor = found ? rounded_tensor(s, found) : NULL;
-    if (tensor) {
-        warn_quotient(s, tensor->loc, e->type, found);
-        forget_rounded(s, tensor->loc);
-    } else if (found) {
-        warn_quotient(s, found->loc, e->type, NULL);
+    const Rounded *noted = found ? noted_rounded(s, found) : NULL;
+    if (!found || (s->frame->caller && !(noted && meet_in_unit(s->frame, noted->frame))))
+        return;
+    Loc loc = noted ? noted->loc : found->loc;
+    warn_quotient(s, loc, e->type, found->kind == EXPR_READ ? found : NULL, element_info[found->type].spelling);
+    forget_rounded(s, loc);
+}
+
+static void note_quotient(Statement *s, const Expr *value, const Tensor *tensor) {
+    const Expr *quotient = type_is_integer(value->type) ? find_rounded(s, value, value) : NULL;
+    const Rounded *earlier = quotient ? noted_rounded(s, quotient) : NULL;
+    if (!quotient || !may_warn(s->frame) || s->builder->names_only)
+        return;
+    Rounded rounded = {tensor, tensor ? NULL : quotient, quotient->loc, s->frame};
+    if (earlier) {
+        rounded.loc = earlier->loc;
+        rounded.frame = earlier->frame;
     }
+    list_push(s->builder->arena, &s->builder->rounded, rounded);
 }
 
 void note_rounded(Statement *s, const Tensor *tensor, const Expr *value) {
-    const Expr *quotient = type_is_integer(tensor->type) ? find_rounded(s, value, value) : NULL;
-    const RoundedTensor *earlier = quotient ? rounded_tensor(s, quotient) : NULL;
-    if (quotient && may_warn(s->frame) && !s->builder->names_only)
-        list_push(s->builder->arena, &s->builder->rounded,
-                  ((RoundedTensor){tensor, earlier ? earlier->loc : quotient->loc}));
+    if (type_is_integer(tensor->type))
+        note_quotient(s, value, tensor);
+}
+
+void note_rounded_scalar(Statement *s, const Expr *value) {
+    note_quotient(s, value, NULL);
 }
 
 /* A quotient of two numbers, such as 1 / 2: it was folded to 0 before it becomes a float. */
@@ -182,7 +213,7 @@ static void look_at_number(Statement *s, const Expr *e) {
     for (int i = 0; i < s->quotients.count && type_is_float(e->type); i++) {
         Loc loc = s->quotients.items[i];
         if (loc.file == e->loc.file && loc.begin >= e->loc.begin && loc.end <= e->loc.end) {
-            warn_quotient(s, loc, e->type, NULL);
+            warn_quotient(s, loc, e->type, NULL, "int32");
             return;
         }
     }
@@ -213,9 +244,18 @@ static void look(Statement *s, const Expr *e, ElementType wider, bool wanted, co
     }
 }
 
+/* What a call passes and the called def makes a float. */
+static void look_at_passed(Statement *s, const Expr *value) {
+    EACH_EXPR(e, value)
+        if (e->kind == EXPR_CAST)
+            look_at_cast(s, e);
+}
+
 void warn_lost(Statement *s, const Expr *value, ElementType type, bool declared) {
     if (may_warn_of_values(s))
         look(s, value, type, declared && value->type == type, NULL);
+    else if (may_warn(s->frame) && !s->builder->names_only && s->builder->rounded.count)
+        look_at_passed(s, value);
 }
 
 /* A condition stands under those before it, as a value stands under all. */
