@@ -34,7 +34,7 @@ static Expr *narrow_span(Arena *arena, Expr *condition, const Var *var, Span *sp
         return left && right ? expr_binary(arena, OP_OR, left, right) : left ? left : right;
     }
     Expr *fails = expr_simplify(arena, expr_unary(arena, OP_NOT, condition));
-    if (!reads_steadily(arena, condition, &var, 1))
+    if (!reads_steadily(arena, condition, &var, 1, &(Tensors){0}))
         return condition;
     if (first_failure(arena, fails, var, &first))
         span->end = expr_binary(arena, OP_MIN, span->end, first);

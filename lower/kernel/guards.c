@@ -205,32 +205,34 @@ static bool may_leave(Arena *arena, const Stmt *loop, Expr *condition) {
            expr_prove(arena, expr_binary(arena, OP_GE, loop->extent, expr_int(arena, 1)), &(Facts){0}) == 1;
 }
 
-/* What a body stores to buffers from outside it. */
-typedef struct Effects {
-    Arena *arena;
-    LIST(const Var *) loops;  /* the loop, and those in its body around the current statement */
-    LIST(const Tensor *) own; /* allocated in the body */
-    ExprList path;            /* conditions around the current statement */
-    ExprList needed;          /* conditions that hold, for some values of these loops, at every store */
-    bool any, other;          /* there are stores; there are other effects */
-} Effects;
-
-static bool is_own(const Effects *effects, const Tensor *tensor) {
-    for (int i = 0; i < effects->own.count; i++)
-        if (effects->own.items[i] == tensor)
+static bool has_tensor(const Tensors *tensors, const Tensor *tensor) {
+    for (int i = 0; i < tensors->count; i++)
+        if (tensors->items[i] == tensor)
             return true;
     return false;
 }
+
+/* What a body stores to buffers from outside it. */
+typedef struct Effects {
+    Arena *arena;
+    LIST(const Var *) loops; /* the loop, and those in its body around the current statement */
+    Tensors own;             /* allocated in the body */
+    Tensors written;         /* these, and what is stored in the body */
+    ExprList path;           /* conditions around the current statement */
+    ExprList needed;         /* conditions that hold, for some values of these loops, at every store */
+    bool any, other;         /* there are stores; there are other effects */
+} Effects;
 
 typedef struct Steady {
     Arena *arena;
     const Var *const *vars;
     int count;
+    const Tensors *written;
 } Steady;
 
-/* Whether the read is of an input, inside it, at a place that no loop moves. */
+/* Whether the read is of what stays as it is, inside it, at a place that no loop moves. */
 static bool is_steady_read(const Expr *e, const Steady *steady) {
-    bool holds = e->tensor->role == ROLE_INPUT && !e->guard;
+    bool holds = !has_tensor(steady->written, e->tensor) && !e->guard;
     for (int d = 0; d < e->count && holds; d++) {
         Arena *arena = steady->arena;
         Expr *inside = expr_and(arena, expr_binary(arena, OP_GE, e->args[d], expr_int(arena, 0)),
@@ -242,8 +244,8 @@ static bool is_steady_read(const Expr *e, const Steady *steady) {
     return holds;
 }
 
-bool reads_steadily(Arena *arena, const Expr *condition, const Var *const *vars, int count) {
-    Steady steady = {.arena = arena, .vars = vars, .count = count};
+bool reads_steadily(Arena *arena, const Expr *condition, const Var *const *vars, int count, const Tensors *written) {
+    Steady steady = {.arena = arena, .vars = vars, .count = count, .written = written};
     EACH_READ(read, condition)
         if (!is_steady_read(read, &steady))
             return false;
@@ -254,7 +256,8 @@ static void note_effect(Effects *effects) {
     ExprList kept = {0};
     for (int i = 0; i < effects->path.count; i++) {
         Expr *condition = effects->path.items[i];
-        bool steady = reads_steadily(effects->arena, condition, effects->loops.items, effects->loops.count);
+        bool steady =
+            reads_steadily(effects->arena, condition, effects->loops.items, effects->loops.count, &effects->written);
         Expr *easiest = !steady ? NULL
                                 : extreme_case(effects->arena, condition, effects->loops.items + 1,
                                                effects->loops.count - 1, false);
@@ -274,7 +277,7 @@ static void note_effects(Effects *effects, Stmt *stmt) {
         list_push(effects->arena, &effects->own, stmt->tensor);
     if (stmt->kind == STMT_IF)
         conjuncts_add(effects->arena, &effects->path, stmt->condition);
-    if (stmt->kind == STMT_STORE && !is_own(effects, stmt->tensor))
+    if (stmt->kind == STMT_STORE && !has_tensor(&effects->own, stmt->tensor))
         note_effect(effects);
     for (int i = 0; i < stmt->count; i++)
         note_effects(effects, stmt->body[i]);
@@ -292,6 +295,9 @@ static void cut_to_useful(Arena *arena, const Stmt *loop, const StmtList *body, 
     if (loop->loop != LOOP_SERIAL)
         return;
     list_push(arena, &effects.loops, loop->var);
+    EACH_STMT_OF(s, body->items, body->count)
+        if (s->kind == STMT_STORE || s->kind == STMT_ALLOCATE)
+            list_push(arena, &effects.written, s->tensor);
     for (int i = 0; i < body->count; i++)
         note_effects(&effects, body->items[i]);
     for (int i = 0; i < effects.needed.count && !effects.other; i++) {

@@ -20,9 +20,10 @@ bool first_failure(Arena *arena, Expr *condition, const Var *var, Expr **first);
 /* For a condition that holds for no small value of var and then for all: the first value where it holds, likewise.
  * False when the condition has another form. */
 bool first_success(Arena *arena, Expr *condition, const Var *var, Expr **first);
-/* Whether the condition can be tested before the loops of vars: it reads inputs alone, inside them for all values of
- * its variables, and at places that do not depend on vars. */
-bool reads_steadily(Arena *arena, const Expr *condition, const Var *const *vars, int count);
+typedef LIST(const Tensor *) Tensors;
+/* Whether the condition can be tested before the loops of vars, in which some tensors are written: it reads none of
+ * these, others inside them for all values of its variables, and at places that do not depend on vars. */
+bool reads_steadily(Arena *arena, const Expr *condition, const Var *const *vars, int count, const Tensors *written);
 /* Writes the condition as slope * var == numerator, slope > 0. False when it has another form. */
 bool equal_value(Arena *arena, Expr *condition, const Var *var, Expr **numerator, int64_t *slope);
 /* A condition that chooses between values, and its opposite. tests[i] must hold for sides[i] to hold for all values of

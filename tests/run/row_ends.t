@@ -1,0 +1,125 @@
+#!/bin/sh
+# row_ends.t - ranges whose ends are read run from one end to the other, wherever the ends lie and whatever is combined:
+# no loops over all places and all rows are nested.
+. "${srcdir:-.}/tests/lib.sh"
+cd "$work" || exit 1
+
+# pairs_in FILE: the loops over all places (named p) that stand in loops over all rows (named i), or around them. Loops
+# with the ends of rows in their bounds are none, nor are those over a few values.
+pairs_in() {
+    awk '
+        { match($0, /^ */); while (open && indent[open] >= RLENGTH) open-- }
+        /^kernel / { kernel = $2 }
+        /^ *(for|reduce|parallel) [a-z0-9_.]+ in / {
+            bound = $0
+            sub(/^ *[a-z]+ [a-z0-9_.]+ in 0:/, "", bound)
+            sub(/ (of .*)?{$/, "", bound)
+            match($0, /^ */)
+            indent[++open] = RLENGTH
+            name = $2
+            kind[open] = name ~ /(^|_)[pq](_|$)/ ? "p" : name ~ /(^|_)i(_|$)/ ? "i" : ""
+            if (bound ~ /\(\[/ || bound ~ /^[0-9]+$/ && bound <= 64)
+                kind[open] = ""
+            for (k = 1; k < open; k++)
+                if (kind[k] kind[open] ~ /pi|ip/)
+                    print kernel ": " name " in 0:" bound
+        }' "$1"
+}
+# linear SOURCE EXPORTS: the defs of SOURCE have no such pairs, for sizes known and unknown, however they are optimised.
+linear() {
+    for level in -O0 -O1 -O2 "-O2 -fstrict"; do
+        for sizes in "" "$2"; do
+            sed -n 's/^def \([a-z_0-9]*\)(float(Z.*/export \1/p' "$1" | sed "s/\$/$sizes/" | cat "$1" - >linear.tensor
+            runs "$1 compiles with $level$sizes" "$TENSORC" -w $level --threads=2 --target=x86-64-v3 -emit-ir \
+                linear.tensor -o linear.ir
+            is "$(pairs_in linear.ir)" "" "its loops run over the terms alone"
+        done
+    done
+}
+# agrees SOURCE: the defs of SOURCE compute what they mean, for rows in order, empty ones and none.
+agrees() {
+    sed -n 's/^def \([a-z_0-9]*\)(float(Z.*/export \1/p' "$1" | cat "$1" - >agrees.tensor
+    for level in -O0 -O2 "-O2 -fstrict"; do
+        for sizes in "90 40" "300 2" "1 2" "0 3" "40 1"; do
+            runs "$1 agrees with the interpreter, $level, $sizes" "$TENSORC" -w -run $level --threads=2 \
+                -DZ="${sizes% *}" -DM1="${sizes#* }" -DN=5 -DK=9 agrees.tensor
+        done
+    done
+}
+
+cat >temporaries.tensor <<'END'
+def copied(float(Z) value, int32(Z) column, int32(M1) row, float(N) x) -> (y) {
+    r(i) = row(i)
+    y(i) +=! value(p) * x(column(p)) where p in r(i):r(i + 1)
+}
+def returned(float(Z) value, int32(Z) column, int32(M1) row, float(N) x) -> (y, r) {
+    r(i) = row(i)
+    y(i) +=! value(p) * x(column(p)) where p in r(i):r(i + 1)
+}
+def summed(float(Z) value, int32(Z) column, int32(M1) length, float(N) x) -> (y) {
+    scan i { end(i) = (end(i - 1) else 0) + length(i) }
+    y(i) +=! value(p) * x(column(p)) where p in end(i) - length(i):end(i)
+}
+def twice(int32(M) a) -> (b) { b(i) = a(i) * 2 }
+def called(float(Z) value, int32(Z) column, int32(M1) row, float(N) x) -> (y) {
+    r = twice(row)
+    y(i) +=! value(p) * x(column(p)) where p in r(i):r(i + 1)
+}
+def matrix(float(Z) value, int32(Z) column, int32(M1) row, float(N, K) x) -> (y) {
+    r(i) = row(i)
+    y(i, k) +=! value(p) * x(column(p), k) where p in r(i):r(i + 1)
+}
+def again(float(Z) value, int32(Z) column, int32(M1) row, float(N) x) -> (r, y) {
+    r(i) = row(i)
+    r(i) += 1 where row(i) > 5
+    y(i) +=! value(p) * x(column(p)) where p in r(i):r(i + 1), value(p) > 0
+}
+def in_steps(float(Z) value, int32(M1) row) -> (end, y) {
+    scan i {
+        end(i) = (end(i - 1) else 0) + row(i)
+        y(i) +=! value(p) where p in (end(i - 1) else 0):end(i)
+    }
+}
+END
+linear temporaries.tensor '(Z=60000, M1=101)'
+agrees temporaries.tensor
+
+# Columns outside are seen in each row that has them, wherever rows begin and end, and in no other.
+{ cat temporaries.tensor; echo 'export copied'; } >columns.tensor
+cat >columns.c <<'END'
+#include "columns.h"
+#include <stdio.h>
+#include <stdlib.h>
+enum { Z = 700, ROWS = 4 };
+static float value[Z], x[9], y[ROWS];
+static int32_t column[Z], row[ROWS + 1];
+static int wrong;
+static void check(int z) {
+    int bad = rand() % z, asked = 0;
+    for (int i = 0; i <= ROWS; i++) row[i] = rand() % (z + 9) - 4;
+    for (int i = 0; i < ROWS; i++) asked |= bad >= row[i] && bad < row[i + 1];
+    column[bad] = rand() % 2 ? 9 : -1;
+    wrong += copied(z, ROWS + 1, 9, value, column, row, x, y) != (asked ? TENSORC_BAD_INDEX : TENSORC_OK);
+    column[bad] = 3;
+    wrong += copied(z, ROWS + 1, 9, value, column, row, x, y) != TENSORC_OK;
+    for (int i = 0; i < ROWS; i++) {
+        float sum = 0;
+        for (int p = row[i] < 0 ? 0 : row[i]; p < row[i + 1] && p < z; p++) sum += value[p] * x[column[p]];
+        wrong += y[i] != sum;
+    }
+}
+int main(void) {
+    for (int p = 0; p < Z; p++) value[p] = (float)(rand() % 7 - 3), column[p] = rand() % 9;
+    for (int i = 0; i < 9; i++) x[i] = (float)(rand() % 5);
+    for (int n = 0; n < 3000; n++) check(1 + rand() % (n % 2 ? Z : 40));
+    printf("%d wrong\n", wrong);
+    return 0;
+}
+END
+for level in -O0 -O2; do
+    runs "compiles with $level" "$TENSORC" -w $level --threads=1 -c columns.tensor -o columns.o --header=columns.h
+    runs "links" $CC -std=c11 -I. columns.c columns.o -o columns -fopenmp -lm
+    is "$(./columns 2>&1)" "0 wrong" "each column outside is seen in its rows alone"
+done
+
+done_testing
