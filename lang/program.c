@@ -52,6 +52,19 @@ const Expr *stage_take_condition(const Stage *stage, int component, const Expr *
     return choice->args[0];
 }
 
+const Expr *stage_take_shared_condition(const Stage *stage, const Expr **values) {
+    const Expr *shared = NULL;
+    for (int c = 0; c < stage->component_count; c++) {
+        const Expr *value = values[c], *own = stage_take_condition(stage, c, &value);
+        shared = shared ? shared : own;
+        if (own ? !expr_equal(own, shared) : !stage_has_identity(stage, c, value))
+            return NULL;
+    }
+    for (int c = 0; c < stage->component_count; c++)
+        stage_take_condition(stage, c, &values[c]);
+    return shared;
+}
+
 const Tensor *stage_output(const Stage *stage) {
     for (int c = 0; c < stage->component_count; c++)
         if (stage->components[c].tensor->role == ROLE_OUTPUT)

@@ -15,6 +15,9 @@ bool stage_writes(const Stage *stage, const Tensor *tensor);
 bool stage_has_identity(const Stage *stage, int component, const Expr *e);
 /* Takes the outermost condition of the terms off the component's value; NULL: it has none. */
 const Expr *stage_take_condition(const Stage *stage, int component, const Expr **value);
+/* Takes it off the values of all components, where these have one in common: it may be missing where a value is the
+ * identity anyway. NULL: they have none. */
+const Expr *stage_take_shared_condition(const Stage *stage, const Expr **values);
 const Tensor *stage_output(const Stage *stage); /* the first output that it writes, or NULL */
 /* Loops over all that a stage computes: values, then initial values. */
 TreeWalk *stage_walk(TreeWalk *walk, const Stage *stage, bool values, bool initials);

@@ -345,6 +345,19 @@ static bool spread_doubt(const Combination *combination, bool *exact, int count)
     return changed;
 }
 
+/* Those that choose terms in all components. A later one may read what is there only where the earlier ones hold. */
+static void compile_conditions(Compiler *compiler, TupleCode *tuple) {
+    const Stage *stage = compiler->code->stage;
+    const Expr *values[tuple->count], *condition;
+    for (int c = 0; c < tuple->count; c++)
+        values[c] = stage->components[c].value;
+    while ((condition = stage_take_shared_condition(stage, values))) {
+        list_push(compiler->arena, &tuple->conditions, compile(compiler, condition));
+        compiler->conditional++;
+    }
+    compiler->conditional = 0;
+}
+
 static void compile_tuple(Interpreter *interpreter, Code *code, int component) {
     Arena *arena = interpreter->arena;
     const Stage *stage = code->stage;
@@ -357,6 +370,7 @@ static void compile_tuple(Interpreter *interpreter, Code *code, int component) {
     tuple->exact = ARENA_ARRAY(arena, bool, count);
     Compiler initial = {.interpreter = interpreter, .arena = arena, .code = code, .section = &code->initial};
     Compiler value = {.interpreter = interpreter, .arena = arena, .code = code, .section = &code->value};
+    compile_conditions(&value, tuple);
     for (int c = 0; c < count; c++) {
         tuple->initials[c] = compile(&initial, stage->components[c].initial);
         tuple->values[c] = compile(&value, stage->components[c].value);

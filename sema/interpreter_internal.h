@@ -93,6 +93,7 @@ typedef struct Combination {
 typedef struct TupleCode {
     int count, component;
     Instruction **initials, **values; /* [count]: of the sections initial and value of the Code */
+    Instructions conditions;          /* of the section value: a term counts where all hold */
     Combination narrow, wide;         /* in the types of the components; the same with all floats in double */
     bool *exact;                      /* [count]: every correct object has the same result, unless a term is NaN */
     bool ordered;                     /* the terms are combined in source order */

@@ -31,8 +31,9 @@ typedef struct Fold {
     Tuples levels[MOST_LEVELS]; /* of pairwise combination: levels[k] holds the result of 2^k terms if bit k of `added`
                                  * is set */
     int64_t added;
-    double *largest; /* [lane]: the largest absolute partial result of the component, in source order */
-    bool *has_nan;   /* [lane]: a term, or what the reduction begins with, is NaN; NULL if that makes no difference */
+    bool counts[STRIP]; /* by lane of the terms: its conditions hold, or are not certain */
+    double *largest;    /* [lane]: the largest absolute partial result of the component, in source order */
+    bool *has_nan; /* [lane]: a term, or what the reduction begins with, is NaN; NULL if that makes no difference */
 } Fold;
 
 static Tuples tuples_new(const Fold *fold) {
@@ -124,8 +125,7 @@ static void add_pairwise(Fold *fold, int term_lane, int lane, int count) {
     fold->added++;
 }
 
-/* Combines the terms from lane term_lane on with the results from `lane` on, one each. */
-static void add_terms(Fold *fold, int term_lane, int lane, int count) {
+static void add_in_order(Fold *fold, int term_lane, int lane, int count) {
     const TupleCode *tuple = fold->tuple;
     combine(fold, &tuple->narrow, fold->in_order, fold->in_order, lane, fold->terms, term_lane, count);
     if (fold->has_nan)
@@ -134,7 +134,20 @@ static void add_terms(Fold *fold, int term_lane, int lane, int count) {
         return;
     note_largest(fold, lane, count);
     combine(fold, &tuple->wide, fold->in_double, fold->in_double, lane, fold->terms, term_lane, count);
-    add_pairwise(fold, term_lane, lane, count);
+}
+
+/* Combines the terms from lane term_lane on with the results from `lane` on, one each. Those that do not count are left
+ * out; in pairs they are the identity, which makes no difference where there are pairs. */
+static void add_terms(Fold *fold, int term_lane, int lane, int count) {
+    const bool *counts = fold->counts + term_lane;
+    for (int first = 0, end; first < count; first = end) {
+        for (end = first + 1; end < count && counts[end] == counts[first]; end++)
+            ;
+        if (counts[first])
+            add_in_order(fold, term_lane + first, lane + first, end - first);
+    }
+    if (fold->reassociates)
+        add_pairwise(fold, term_lane, lane, count);
 }
 
 /* Combines all levels into the pairwise result. Lower levels hold later terms. */
@@ -206,8 +219,17 @@ static void run_initials(Fold *fold, int count) {
 }
 
 static void run_values(Fold *fold, int count) {
+    const Instructions *conditions = &fold->tuple->conditions;
     execute_all(fold->interpreter, fold->code, &fold->code->value, count);
     take_results(fold, fold->tuple->values, fold->terms, 0, count);
+    for (int l = 0; l < count; l++) {
+        fold->counts[l] = true;
+        for (int i = 0; i < conditions->count; i++) {
+            const Instruction *condition = conditions->items[i];
+            bool certain = condition->exact || condition->result->error[l] == 0;
+            fold->counts[l] &= condition->result->integer[l] || !certain;
+        }
+    }
 }
 
 static void fold_by_points(Fold *fold, int count) {

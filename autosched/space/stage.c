@@ -24,19 +24,17 @@ static bool chooses_terms(const Stage *stage, const Expr *condition, const Var *
 }
 
 bool stage_is_ragged_along(const Stage *stage, const Var *axis) {
-    const Expr *value = stage->components[0].value;
-    while (expr_is_op(value, OP_SELECT) && is_identity(stage->combine, value->args[2])) {
-        if (chooses_terms(stage, value->args[0], axis))
+    const Expr *value = stage->components[0].value, *condition;
+    while ((condition = stage_take_condition(stage, 0, &value)))
+        if (chooses_terms(stage, condition, axis))
             return true;
-        value = value->args[1];
-    }
     return false;
 }
 
 /* Whether a read that is no condition has both as indices. */
 static bool reads_by_both(const Stage *stage, const Expr *value, const Var *axis) {
-    while (expr_is_op(value, OP_SELECT) && is_identity(stage->combine, value->args[2]))
-        value = value->args[1];
+    while (stage_take_condition(stage, 0, &value))
+        ;
     EACH_READ(read, value)
         if (expr_uses_var(read, axis) && stage_uses_reduction(stage, read))
             return true;
@@ -48,7 +46,7 @@ bool stage_deals_out(const Stage *stage, const Var *axis) {
 }
 
 bool stage_is_ragged(const Stage *stage) {
-    bool ragged = stage->combine != COMBINE_NONE && stage->combine != COMBINE_DECLARED && stage->reduction_count > 0;
+    bool ragged = stage->combine != COMBINE_NONE && stage->reduction_count > 0;
     for (int a = 0; a < stage->axis_count && ragged; a++)
         ragged = axis_extent(stage->axes[a]) == 1 || stage_is_ragged_along(stage, stage->axes[a]);
     return ragged && stage->axis_count > 0 && stage_first_scatter(stage) == stage->axis_count;

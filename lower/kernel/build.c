@@ -533,18 +533,18 @@ static StmtList with_children(Build *b, const NestStage *stage, int depth, StmtL
 static Stmt *update(Build *b, const NestStage *stage) {
     StageBuild s = stage_build(b, stage, false);
     Expr **values = component_sources(b, stage->stage, false);
-    take_predicates(b->arena, stage->stage, &values[0]);
+    take_predicates(b->arena, stage->stage, values);
     return guarded_store(b, &s, values, b->predicates, stage->stage->combine != COMBINE_NONE);
 }
 
 /* The whole stage, computed at its place. */
 static StmtList stage_build_all(Build *b, const NestStage *stage) {
     StageBuild s = stage_build(b, stage, false);
-    Expr *value = stage->stage->components[0].value;
-    ExprList sources = take_predicates(b->arena, stage->stage, &value);
+    Expr **values = component_sources(b, stage->stage, false);
+    ExprList sources = take_predicates(b->arena, stage->stage, values);
     int needed = sources.count;
     if (may_leave_zeros_out(b, stage->stage))
-        add_zero_conditions(b->arena, value, &sources);
+        add_zero_conditions(b->arena, values[0], &sources);
     Predicates *outer = b->predicates;
     b->predicates = lower_predicates(b, &s, &sources, needed);
     StmtList list = stage_level(b, stage, 0);

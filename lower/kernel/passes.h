@@ -93,8 +93,8 @@ Expr *extreme_case(Arena *arena, Expr *condition, const Var *const *vars, int co
 /* Two conditions that both hold when the index of a dimension is inside the tensor. */
 void index_bounds(Arena *arena, const Tensor *tensor, int dimension, Expr *index, Expr *bounds[2]);
 /* terms.c: combine(x, p ? v : identity) is x unless p holds. Returns the conditions for combining v;
- * *value becomes v. */
-ExprList take_predicates(Arena *arena, const Stage *stage, Expr **value);
+ * values, of all components, become v. */
+ExprList take_predicates(Arena *arena, const Stage *stage, Expr **values);
 /* Adds the conditions for a term of a sum to be other than 0: its factors (T(i) else 0) are inside. */
 void add_zero_conditions(Arena *arena, const Expr *term, ExprList *list);
 

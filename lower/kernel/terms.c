@@ -6,12 +6,11 @@
  */
 #include "lower/kernel/passes.h"
 
-ExprList take_predicates(Arena *arena, const Stage *stage, Expr **value) {
+ExprList take_predicates(Arena *arena, const Stage *stage, Expr **values) {
     ExprList list = {0};
-    while ((*value)->kind == EXPR_OP && (*value)->op == OP_SELECT && is_identity(stage->combine, (*value)->args[2])) {
-        conjuncts_add(arena, &list, (*value)->args[0]);
-        *value = (*value)->args[1];
-    }
+    const Expr *condition;
+    while ((condition = stage_take_shared_condition(stage, (const Expr **)values)))
+        conjuncts_add(arena, &list, (Expr *)condition);
     return list;
 }
 

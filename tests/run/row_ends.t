@@ -84,15 +84,47 @@ END
 linear temporaries.tensor '(Z=60000, M1=101)'
 agrees temporaries.tensor
 
+# Declared combiners leave out what is in no row, as sums do: also those that would take an identity for a value.
+cat >tuples.tensor <<'END'
+combiner largest(float v, int32 i; float w, int32 j) associative commutative identity (-inf, -1) {
+    (v > w || (v == w && i < j)) ? (v, i) : (w, j)
+}
+combiner ordered(float v, int32 i; float w, int32 j) identity (-inf, -1) { v > w ? (v, i) : (w, j) }
+combiner last(float v; float w) associative identity (inf) { w }
+def largest_of(float(Z) value, int32(M1) row) -> (y, k) {
+    y(i), k(i) largest=! (value(p), p) where p in row(i):row(i + 1)
+}
+def gathered(float(Z) value, int32(Z) column, int32(M1) row, float(N) x) -> (y, k) {
+    y(i), k(i) largest=! (value(p) * x(column(p)), p) where p in row(i):row(i + 1)
+}
+def in_order(float(Z) value, int32(Z) column, int32(M1) row, float(N) x) -> (y, k) {
+    y(i), k(i) ordered=! (value(p) * x(column(p)), p) where p in row(i):row(i + 1)
+}
+def columns(float(Z) value, int32(Z) column, int32(M1) row, float(N, K) x) -> (y, k) {
+    y(i, j), k(i, j) largest=! (value(p) * x(column(p), j), p) where p in row(i):row(i + 1)
+}
+def chosen(float(Z) value, int32(Z) column, int32(M1) row, float(N) x) -> (y, k) {
+    y(i), k(i) largest=! (value(p) > 0 ? value(p) * x(column(p)) : -1.0 / 0.0, p)
+        where p in row(i):row(i + 1), value(p) > -1
+}
+def whether(float(Z) value, int32(M1) row) -> (y, k) {
+    y(i), k(i) largest=! (value(p), -1) where p in row(i):row(i + 1)
+}
+def last_of(float(Z) value, int32(M1) row) -> (y) { y(i) last=! value(p) where p in row(i):row(i + 1) }
+END
+linear tuples.tensor '(Z=60000, M1=101)'
+agrees tuples.tensor
+
 # Columns outside are seen in each row that has them, wherever rows begin and end, and in no other.
-{ cat temporaries.tensor; echo 'export copied'; } >columns.tensor
+{ cat temporaries.tensor tuples.tensor; printf 'export %s\n' copied gathered last_of; } >columns.tensor
 cat >columns.c <<'END'
 #include "columns.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 enum { Z = 700, ROWS = 4 };
-static float value[Z], x[9], y[ROWS];
-static int32_t column[Z], row[ROWS + 1];
+static float value[Z], x[9], y[ROWS], most[ROWS], last[ROWS];
+static int32_t column[Z], row[ROWS + 1], at[ROWS];
 static int wrong;
 static void check(int z) {
     int bad = rand() % z, asked = 0;
@@ -100,12 +132,20 @@ static void check(int z) {
     for (int i = 0; i < ROWS; i++) asked |= bad >= row[i] && bad < row[i + 1];
     column[bad] = rand() % 2 ? 9 : -1;
     wrong += copied(z, ROWS + 1, 9, value, column, row, x, y) != (asked ? TENSORC_BAD_INDEX : TENSORC_OK);
+    wrong += gathered(z, ROWS + 1, 9, value, column, row, x, most, at) != (asked ? TENSORC_BAD_INDEX : TENSORC_OK);
     column[bad] = 3;
     wrong += copied(z, ROWS + 1, 9, value, column, row, x, y) != TENSORC_OK;
+    wrong += gathered(z, ROWS + 1, 9, value, column, row, x, most, at) != TENSORC_OK;
+    wrong += last_of(z, ROWS + 1, value, row, last) != TENSORC_OK;
     for (int i = 0; i < ROWS; i++) {
-        float sum = 0;
-        for (int p = row[i] < 0 ? 0 : row[i]; p < row[i + 1] && p < z; p++) sum += value[p] * x[column[p]];
-        wrong += y[i] != sum;
+        float sum = 0, largest = -INFINITY, end = INFINITY;
+        int where = -1;
+        for (int p = row[i] < 0 ? 0 : row[i]; p < row[i + 1] && p < z; p++) {
+            float term = value[p] * x[column[p]];
+            sum += term, end = value[p];
+            if (term > largest) largest = term, where = p;
+        }
+        wrong += y[i] != sum || most[i] != largest || at[i] != where || last[i] != end;
     }
 }
 int main(void) {
