@@ -126,11 +126,22 @@ static bool sizes_fit(Interpreter *interpreter, int *status, const char **why) {
     return true;
 }
 
+/* Puts the next points at which the requirement may fail into the lanes; 0: there are no further ones. */
+static int next_points(Interpreter *interpreter, Code *code, int64_t *first) {
+    if (code->ends)
+        return next_strip(interpreter, code, 0);
+    int count = code->points - *first < STRIP ? (int)(code->points - *first) : STRIP;
+    if (count > 0) /* else an axis may have no values */
+        set_points(code, *first, count);
+    *first += count;
+    return count;
+}
+
 /* The lane of the last points at which the requirement does not hold; -1: it holds at all points. */
 static int find_failing_lane(Interpreter *interpreter, Code *code) {
-    for (int64_t first = 0; first < code->points; first += STRIP) {
-        int count = code->points - first < STRIP ? (int)(code->points - first) : STRIP;
-        set_points(code, first, count);
+    int64_t first = 0;
+    begin_strips(code);
+    for (int count; (count = next_points(interpreter, code, &first)) > 0;) {
         run_points(interpreter, code, count);
         for (int l = 0; l < count; l++)
             if (!code->result.integer[l])

@@ -390,6 +390,12 @@ static Instruction *compile_section(Interpreter *interpreter, Code *code, Instru
     return compile(&compiler, e);
 }
 
+const Instruction *compile_apart(Interpreter *interpreter, Code *code, Instructions *section, const Expr *e) {
+    Compiler compiler = {.interpreter = interpreter, .arena = interpreter->arena, .code = code, .section = section};
+    compiler.conditional = 1;
+    return compile(&compiler, e);
+}
+
 /* Compiles the value that an axis has for each term, if each term has only one. Its reads count as conditional, since
  * other conditions may exclude the term. */
 static void compile_places(Interpreter *interpreter, Code *code, const Stage *stage) {
@@ -409,6 +415,18 @@ static void compile_places(Interpreter *interpreter, Code *code, const Stage *st
     code->places = scatters ? places : NULL;
 }
 
+/* Finds where terms begin and end, or for what values of its axes a requirement may fail. */
+static void find_ends_of_stage(Interpreter *interpreter, Code *code) {
+    const Stage *stage = code->stage;
+    const Expr *values[stage->component_count], *condition;
+    for (int c = 0; c < stage->component_count; c++)
+        values[c] = stage->components[c].value;
+    if (!code->storage)
+        find_ends(interpreter, code, values[0], true, 0);
+    while (code->storage && (condition = stage_take_shared_condition(stage, values)))
+        find_ends(interpreter, code, condition, false, code->places ? 0 : code->axis_count);
+}
+
 Code *code_of_stage(Interpreter *interpreter, const Stage *stage, Storage *storage, const char **why) {
     Code *code = ARENA_NEW(interpreter->arena, Code);
     code->stage = stage;
@@ -424,6 +442,7 @@ Code *code_of_stage(Interpreter *interpreter, const Stage *stage, Storage *stora
         compile_tuple(interpreter, code, component);
         storage->code = code;
         storage->exact = code->tuple->exact[component] && !code->tuple->nan_unordered;
+        find_ends_of_stage(interpreter, code);
         return code;
     }
     if (stage->combine != COMBINE_NONE)
@@ -436,6 +455,7 @@ Code *code_of_stage(Interpreter *interpreter, const Stage *stage, Storage *stora
         storage->code = code;
         storage->exact = code->value_result->exact && (!code->initial_result || code->initial_result->exact) && !rounds;
     }
+    find_ends_of_stage(interpreter, code);
     return code;
 }
 

@@ -101,6 +101,10 @@ typedef struct TupleCode {
     struct Fold *fold;                /* of interpreter_tuple.c, from the first run on */
 } TupleCode;
 
+/* Of the strips that next_strip has given so far. */
+typedef enum Strips { STRIPS_NEW, STRIPS_BEGUN, STRIPS_OVER } Strips;
+typedef struct Ends Ends;
+
 struct Code {
     const Stage *stage; /* NULL for a requirement */
     TupleCode *tuple;   /* NULL unless the combiner is declared */
@@ -121,6 +125,8 @@ struct Code {
     int64_t *scalars;           /* by variable: its value, if it does not */
     int64_t *terms;             /* by variable: its value at the start of the next strip of terms */
     int lane_first, lane_end;   /* the variables that differ by lane */
+    Ends *ends;                 /* [variables] of interpreter_ends.c; NULL: no end of a variable is read */
+    Strips strips;
     Lanes result;
     double magnitude[STRIP]; /* of a sum of floats: the sum of absolute terms */
     double
@@ -166,11 +172,22 @@ double scatter_terms(const Code *code); /* how many terms that pass has */
 /* interpreter_tuple.c: reduces the points whose axis values are in code->lanes. */
 void run_tuple(Interpreter *interpreter, Code *code, int count);
 /* interpreter_run.c, for interpreter_tuple.c: sections of code, and the reductions' values of the next strip of
- * terms. */
+ * terms, given the scalars of the axes. */
 void prepare(const Code *code, const Instructions *section, int count);
 void execute_all(Interpreter *interpreter, const Code *code, const Instructions *section, int count);
-int next_terms(Code *code, int64_t left);
+void begin_terms(Code *code, int64_t *left);                                /* left: how many terms are left */
+int next_terms(Interpreter *interpreter, Code *code, int64_t *left); /* how many the strip has; 0 after the last */
 bool next_term(const Code *code, int64_t *values); /* of one term; false after the last */
+
+/* interpreter_ends.c. find_ends: notes where the variables from number `first` on begin and end where the condition
+ * holds (fails: where it does not), if it reads that. next_strip: puts the next values of these variables between their
+ * ends into the lanes, given the scalars of those before, without places; the last one is the fastest. Returns how many
+ * they are; 0: begin_strips is needed. */
+void find_ends(Interpreter *interpreter, Code *code, const Expr *condition, bool fails, int first);
+void begin_strips(Code *code);
+int next_strip(Interpreter *interpreter, Code *code, int first);
+/* interpreter_compile.c, for interpreter_ends.c: what may read outside is 0 there. */
+const Instruction *compile_apart(Interpreter *interpreter, Code *code, Instructions *section, const Expr *e);
 
 /* interpreter_storage.c */
 void compute_whole(Interpreter *interpreter, Storage *storage);

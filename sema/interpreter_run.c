@@ -335,10 +335,11 @@ static void reduce_by_points(Interpreter *interpreter, Code *code, int count) {
     } while (next_term(code, code->scalars));
 }
 
-/* Puts the reductions' values for the next strip of terms into the lanes. `left` is how many terms are left. Returns
- * how many terms the strip has. */
-int next_terms(Code *code, int64_t left) {
-    int count = left < STRIP ? (int)left : STRIP;
+int next_terms(Interpreter *interpreter, Code *code, int64_t *left) {
+    if (code->ends)
+        return next_strip(interpreter, code, code->axis_count);
+    int count = *left < STRIP ? (int)*left : STRIP;
+    *left -= count;
     for (int l = 0; l < count; l++) {
         for (int v = code->axis_count; v < code->variable_count; v++)
             code->lanes[v][l] = code->terms[v];
@@ -347,17 +348,21 @@ int next_terms(Code *code, int64_t left) {
     return count;
 }
 
+void begin_terms(Code *code, int64_t *left) {
+    begin_strips(code);
+    memset(code->terms, 0, sizeof *code->terms * (size_t)code->variable_count);
+    *left = code->reduction_points;
+}
+
 /* Reduces one point, whose axis values are in code->scalars, a strip of terms at a time. */
 static void reduce_by_terms(Interpreter *interpreter, Code *code, int point) {
-    int64_t left = code->reduction_points;
-    memset(code->terms, 0, sizeof *code->terms * (size_t)code->variable_count);
-    while (left > 0) {
-        int count = next_terms(code, left);
+    int64_t left;
+    begin_terms(code, &left);
+    for (int count; (count = next_terms(interpreter, code, &left)) > 0;) {
         prepare(code, &code->value, count);
         execute(interpreter, code, &code->value, count, ALL);
         for (int l = 0; l < count; l++)
             combine_lane(code, point, l);
-        left -= count;
     }
 }
 
@@ -402,7 +407,7 @@ static void run_reduction(Interpreter *interpreter, Code *code, int count) {
     prepare(code, &code->initial, count);
     execute(interpreter, code, &code->initial, count, ALL);
     begin_reduction(code, count);
-    if (code->reduction_points > 0 && (count >= FEW_POINTS || code->reduction_points < FEW_TERMS)) {
+    if (code->reduction_points > 0 && !code->ends && (count >= FEW_POINTS || code->reduction_points < FEW_TERMS)) {
         reduce_by_points(interpreter, code, count);
     } else if (code->reduction_points > 0) {
         code->lane_first = code->axis_count;
@@ -550,6 +555,16 @@ static void set_terms(Code *code, int count) {
     }
 }
 
+/* Puts the next terms into the lanes, of those that are left. Returns how many they are. */
+static int next_terms_of_all(Interpreter *interpreter, Code *code, int64_t *left) {
+    if (*left > 0 && code->ends)
+        return next_strip(interpreter, code, 0);
+    int count = *left < STRIP ? (int)*left : STRIP;
+    *left -= count;
+    set_terms(code, count);
+    return count;
+}
+
 /* Puts the places into the lanes. inside: by lane, whether all of its places exist. */
 static void set_places(Interpreter *interpreter, Code *code, int count, bool *inside) {
     prepare(code, &code->place, count);
@@ -573,7 +588,6 @@ static int64_t element_of_lane(const Code *code, int lane) {
 
 static void add_strip(Interpreter *interpreter, Code *code, const Sums *sums, int count) {
     bool inside[STRIP];
-    set_terms(code, count);
     set_places(interpreter, code, count, inside);
     prepare(code, &code->value, count);
     execute(interpreter, code, &code->value, count, ALL);
@@ -593,8 +607,9 @@ void run_scatter(Interpreter *interpreter, Code *code, void (*store)(Storage *st
     memset(code->terms, 0, sizeof *code->terms * (size_t)code->variable_count);
     code->lane_end = code->variable_count;
     int64_t terms = code->points ? (int64_t)scatter_terms(code) : 0;
-    for (int64_t first = 0; first < terms; first += STRIP)
-        add_strip(interpreter, code, &sums, terms - first < STRIP ? (int)(terms - first) : STRIP);
+    begin_strips(code);
+    for (int count; (count = next_terms_of_all(interpreter, code, &terms)) > 0;)
+        add_strip(interpreter, code, &sums, count);
     for (int64_t first = 0; first < code->points; first += STRIP) {
         int count = code->points - first < STRIP ? (int)(code->points - first) : STRIP;
         for (int l = 0; l < count; l++)

@@ -249,15 +249,14 @@ static void fold_by_points(Fold *fold, int count) {
 /* Reduces one point, whose axis values are in code->scalars, a strip of terms at a time. */
 static void fold_by_terms(Fold *fold, int point) {
     Code *code = fold->code;
-    memset(code->terms, 0, sizeof *code->terms * (size_t)code->variable_count);
+    int64_t left;
+    begin_terms(code, &left);
     begin_fold(fold, point, 1);
-    for (int64_t left = code->reduction_points; left > 0;) {
-        int count = next_terms(code, left);
+    for (int count; (count = next_terms(fold->interpreter, code, &left)) > 0;) {
         prepare(code, &code->value, count);
         run_values(fold, count);
         for (int l = 0; l < count; l++)
             add_terms(fold, l, point, 1);
-        left -= count;
     }
     finish_fold(fold, point, 1);
 }
@@ -267,7 +266,7 @@ void run_tuple(Interpreter *interpreter, Code *code, int count) {
         code->tuple->fold = fold_new(interpreter, code);
     Fold *fold = code->tuple->fold;
     run_initials(fold, count);
-    if (count >= FEW_POINTS || code->reduction_points < FEW_POINTS) {
+    if (!code->ends && (count >= FEW_POINTS || code->reduction_points < FEW_POINTS)) {
         fold_by_points(fold, count);
         return;
     }

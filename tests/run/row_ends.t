@@ -80,6 +80,9 @@ def in_steps(float(Z) value, int32(M1) row) -> (end, y) {
         y(i) +=! value(p) where p in (end(i - 1) else 0):end(i)
     }
 }
+def no_ends(float(Z) value, int32(Z) column, int32(M1) row, float(N) x) -> (y) {
+    y(p) = value(p) * x(column(p)) where exists row(0)
+}
 END
 linear temporaries.tensor '(Z=60000, M1=101)'
 agrees temporaries.tensor

@@ -5,6 +5,7 @@
  * results with a term missing, an index off by one, a wrong constant.
  */
 #include "sema/interpreter.h"
+#include "sema/interpreter_internal.h"
 #include "tests/tap.h"
 #include "tests/unit/plain.h"
 #include "tests/unit/programs.h"
@@ -379,6 +380,51 @@ static void test_strict(Arena *arena) {
     end_trial(&trial);
 }
 
+enum { TERMS_OF_ROW = 10, COLUMNS = 7 };
+
+/* What it takes to check the indices of rows of a sparse matrix, and to compute the last output. */
+static double operations_of_rows(Arena *arena, const char *def, int64_t rows) {
+    int64_t terms = rows * TERMS_OF_ROW, sizes[] = {terms, rows + 1, COLUMNS};
+    float *value = calloc((size_t)terms, sizeof *value), x[COLUMNS] = {1, 2, 3};
+    int32_t *column = calloc((size_t)terms, sizeof *column), *row = calloc((size_t)rows + 1, sizeof *row);
+    for (int64_t p = 0; p < terms; p++)
+        value[p] = (float)(p % 5), column[p] = (int32_t)(p % COLUMNS);
+    for (int64_t i = 0; i <= rows; i++)
+        row[i] = (int32_t)(i * TERMS_OF_ROW);
+    Program *program = program_of_text(arena, def, NULL, 0);
+    Interpreter *interpreter =
+        interpreter_new(program, sizes, (void *[]){value, column, row, x, NULL, NULL}, NULL, NULL);
+    const Tensor *last = program->arguments[program->argument_count - 1].tensor;
+    float *whole = calloc((size_t)(terms + COLUMNS), sizeof *whole);
+    interpreter_tensor(interpreter, last, whole);
+    double operations = interpreter->operations;
+    interpreter_free(interpreter);
+    free(value), free(column), free(row), free(whole);
+    return operations;
+}
+
+/* Ten times as many rows of ten terms take ten times as many operations, whatever is made of the terms. */
+static void test_rows(Arena *arena) {
+#define SPARSE(outputs, statements)                                                                                    \
+    "combiner largest(float v, int32 i; float w, int32 j) associative commutative identity (-inf, -1) {\n"             \
+    "(v > w || v == w && i < j) ? (v, i) : (w, j) }\n"                                                                 \
+    "def f(float(Z) value, int32(Z) column, int32(M1) row, float(N) x) -> (" outputs ") {\n" statements "\n}"
+    static const struct {
+        const char *name, *text;
+    } defs[] = {
+        {"sums", SPARSE("y", "y(i) +=! value(p) * x(column(p)) where p in row(i):row(i + 1)")},
+        {"maxima", SPARSE("y", "y(i) max=! value(p) * x(column(p)) where row(i) <= p && p < row(i + 1), value(p) > 1")},
+        {"places", SPARSE("y, k", "y(i), k(i) largest=! (value(p) * x(column(p)), p) where p in row(i):row(i + 1)")},
+        {"ends in a temporary", SPARSE("y", "r(i) = row(i) * 1\n"
+                                            "y(i) +=! value(p) * x(column(p)) where p in r(i):r(i + 1)")},
+    };
+    for (size_t d = 0; d < sizeof defs / sizeof *defs; d++) {
+        double few = operations_of_rows(arena, defs[d].text, 200), many = operations_of_rows(arena, defs[d].text, 2000);
+        ok(many < 15 * few, "%s: rows are walked from one end to the other (%g and %g operations)", defs[d].name, few,
+           many);
+    }
+}
+
 int main(void) {
     Arena *arena = arena_new();
     test_shapes(arena);
@@ -389,6 +435,7 @@ int main(void) {
     test_products(arena);
     test_unordered(arena);
     test_strict(arena);
+    test_rows(arena);
     arena_free(arena);
     return done_testing();
 }
