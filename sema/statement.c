@@ -251,6 +251,52 @@ static bool translate_ends(Statement *s, int clause) {
            translate_predicate(s, clause, compare(s, OP_LT, where, where->end), true);
 }
 
+static bool reads_at(const Expr *end, const Var *index) {
+    EACH_READ(read, end)
+        if (expr_uses_var(read, index))
+            return true;
+    return false;
+}
+
+/* Whether the inner index has an end that is read at the outer one: p < row(i + 1). */
+static bool runs_between(const Expr *e, const Var *inner, const Var *outer) {
+    if (expr_is_op(e, OP_AND))
+        return runs_between(e->args[0], inner, outer) || runs_between(e->args[1], inner, outer);
+    bool compares = e->kind == EXPR_OP && op_info[e->op].class == CLASS_COMPARE && e->op != OP_EQ && e->op != OP_NE;
+    for (int side = 0; side < 2 && compares; side++)
+        if (expr_uses_var(e->args[side], inner) && !expr_reads(e->args[side]) && reads_at(e->args[1 - side], outer))
+            return true;
+    return false;
+}
+
+/* Whether the ends of the index need one of the others. */
+static bool needs_other(const Statement *s, const IndexVariable *index, IndexVariable *const *others, int count) {
+    for (int i = 0; i < count; i++)
+        for (int p = 0; p < s->predicates.count && others[i] != index; p++)
+            if (runs_between(s->predicates.items[p], index->raw, others[i]->raw))
+                return true;
+    return false;
+}
+
+/* Reductions stand in the order of the source, but one whose ends are read behind those that its ends need: for each
+ * row its places, not for each place all rows. */
+static void order_reductions(Statement *s) {
+    IndexVariable **items = s->indices.items;
+    int count = s->indices.count, first = 0;
+    while (first < count && items[first]->target)
+        first++;
+    for (; first < count; first++) {
+        int next = first;
+        while (next < count && needs_other(s, items[next], items + first, count - first))
+            next++;
+        if (next == count) /* they need each other */
+            return;
+        IndexVariable *index = items[next];
+        memmove(items + first + 1, items + first, sizeof *items * (size_t)(next - first));
+        items[first] = index;
+    }
+}
+
 /* reads: how many reads the value has; they are needed only where all predicates hold. */
 static bool translate_predicates(Statement *s, int reads) {
     bool good = true;
@@ -261,6 +307,7 @@ static bool translate_predicates(Statement *s, int reads) {
         if (where->kind == WHERE_RANGE && find_index(s, where->name.text)->read)
             good &= translate_ends(s, i);
     }
+    order_reductions(s);
     for (int i = 0; i < reads; i++)
         add_guards(s, s->sites.items[i], s->predicates.count);
     return good;

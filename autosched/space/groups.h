@@ -95,6 +95,8 @@ bool stage_is_ragged_along(const Stage *stage, const Var *axis);
 /* Whether they deal out the same terms to the values of the axis, as those of a sparse matrix to its rows: a(p) for
  * p in row(i):row(i + 1), not a(i, p). */
 bool stage_deals_out(const Stage *stage, const Var *axis);
+/* Whether one reduction begins or ends where another one says, by what is read: it must stay inside that one. */
+bool stage_orders_reductions(const Stage *stage);
 /* A reduction along contiguous memory that reuses nothing along two axes: better in vectors of partial results than in
  * a tile of elements. */
 bool stage_is_row_reduction(const Space *space, const Stage *stage);

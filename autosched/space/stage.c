@@ -31,6 +31,24 @@ bool stage_is_ragged_along(const Stage *stage, const Var *axis) {
     return false;
 }
 
+/* Whether a condition that reads is about several reductions. */
+static bool bounds_by_another(const Stage *stage, const Expr *condition) {
+    int used = 0;
+    if (expr_is_op(condition, OP_AND))
+        return bounds_by_another(stage, condition->args[0]) || bounds_by_another(stage, condition->args[1]);
+    for (int r = 0; r < stage->reduction_count && expr_reads(condition); r++)
+        used += expr_uses_var(condition, stage->reductions[r]);
+    return used > 1;
+}
+
+bool stage_orders_reductions(const Stage *stage) {
+    const Expr *value = stage->components[0].value, *condition;
+    while ((condition = stage_take_condition(stage, 0, &value)))
+        if (bounds_by_another(stage, condition))
+            return true;
+    return false;
+}
+
 /* Whether a read that is no condition has both as indices. */
 static bool reads_by_both(const Stage *stage, const Expr *value, const Var *axis) {
     while (stage_take_condition(stage, 0, &value))

@@ -35,6 +35,8 @@ static bool is_clipped(const Tile *tile, int reduction, int vector, int axis) {
 
 int tile_reduce_orders(const Space *space, const Tile *tile) {
     bool clips = false;
+    if (tile->anchor && stage_orders_reductions(tile->anchor))
+        return 1;
     for (int r = 0; r < tile->reduction_count; r++)
         clips |= is_clipped(tile, r, -1, -1);
     clips &= tile->reduction_count > 0 && tile->anchor->combine == COMBINE_ADD && !space->program->strict;

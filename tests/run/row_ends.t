@@ -118,6 +118,31 @@ END
 linear tuples.tensor '(Z=60000, M1=101)'
 agrees tuples.tensor
 
+# Rows that are no axis of the result: each has its places inside, whatever comes first in the source.
+cat >reduced.tensor <<'END'
+combiner largest(float v, int32 i; float w, int32 j) associative commutative identity (-inf, -1) {
+    (v > w || (v == w && i < j)) ? (v, i) : (w, j)
+}
+def scattered(float(Z) value, int32(Z) column, int32(M1) row, float(N) x) -> (float(N) y) {
+    y(column(p)) +=! value(p) * x(min(i, N - 1)) where p in row(i):row(i + 1), exists x(0)
+}
+def total(float(Z) value, int32(M1) row) -> (y) { y +=! value(p) * i where p in row(i):row(i + 1) }
+def most(float(Z) value, int32(M1) row) -> (y) { y max=! value(p) * i where row(i) <= p && p < row(i + 1) }
+def of_columns(float(Z, K) value, int32(M1) row) -> (y) { y(k) +=! value(p, k) * i where p in row(i):row(i + 1) }
+def pairs(float(Z) value, int32(M1) row, int32(M1) other) -> (y) {
+    y(i) +=! value(p) * value(q) where p in row(i):row(i + 1), q in other(i):other(i + 1)
+}
+def nested(float(Z) value, int32(M1) row, int32(N) of) -> (y) {
+    y(d) +=! value(p) * i where p in row(i):row(i + 1), i in of(d):of(d + 1)
+}
+def place(float(Z) value, int32(M1) row) -> (y, k) { y, k largest=! (value(p) * i, p) where p in row(i):row(i + 1) }
+def counted(float(Z) value, int32(M1) row) -> (int32(9) y) {
+    y(min(max(row(i + 1) - row(i), 0), 8)) +=! 1 where p in row(i):row(i + 1), exists value(p)
+}
+END
+linear reduced.tensor '(Z=60000, M1=101)'
+agrees reduced.tensor
+
 # Columns outside are seen in each row that has them, wherever rows begin and end, and in no other.
 { cat temporaries.tensor tuples.tensor; printf 'export %s\n' copied gathered last_of; } >columns.tensor
 cat >columns.c <<'END'

@@ -412,6 +412,7 @@ static void test_rows(Arena *arena) {
     static const struct {
         const char *name, *text;
     } defs[] = {
+        {"scattered sums", SPARSE("float(N) y", "y(column(p)) +=! value(p) * x(0) * i where p in row(i):row(i + 1)")},
         {"sums", SPARSE("y", "y(i) +=! value(p) * x(column(p)) where p in row(i):row(i + 1)")},
         {"maxima", SPARSE("y", "y(i) max=! value(p) * x(column(p)) where row(i) <= p && p < row(i + 1), value(p) > 1")},
         {"places", SPARSE("y, k", "y(i), k(i) largest=! (value(p) * x(column(p)), p) where p in row(i):row(i + 1)")},
