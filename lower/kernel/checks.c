@@ -33,9 +33,10 @@ static Expr *narrow_span(Arena *arena, Expr *condition, const Var *var, Span *sp
         Expr *right = narrow_span(arena, condition->args[1], var, span);
         return left && right ? expr_binary(arena, OP_OR, left, right) : left ? left : right;
     }
-    Expr *fails = expr_simplify(arena, expr_unary(arena, OP_NOT, condition));
-    if (!reads_steadily(arena, condition, &var, 1, &(Tensors){0}))
+    Expr *steady = steady_condition(arena, condition, &var, 1, &(Tensors){0});
+    if (!steady)
         return condition;
+    Expr *fails = expr_simplify(arena, expr_unary(arena, OP_NOT, steady));
     if (first_failure(arena, fails, var, &first))
         span->end = expr_binary(arena, OP_MIN, span->end, first);
     else if (first_success(arena, fails, var, &first))
@@ -139,6 +140,9 @@ Stmt *check_all(Arena *arena, const Target *target, Stmt *check, const Var *var)
     Span span = span_of(arena, &check, var);
     Expr *length = expr_binary(arena, OP_SUB, span.end, span.begin);
     Expr *extent = expr_compact(arena, expr_binary(arena, OP_MAX, length, expr_int(arena, 0)));
+    if (check->kind == STMT_CHECK && expr_reads(extent) && !expr_uses_var(check->condition, var))
+        return stmt_if(arena, expr_binary(arena, OP_GE, extent, expr_int(arena, 1)), stmts_one(arena, check),
+                       (StmtList){0}, check->loc); /* what is left is the same for all values */
     int64_t count = target_lanes(target, TYPE_INT32), known;
     bool nested =
         check->kind != STMT_CHECK || !expr_reads(check->condition) || count < 2 || reads_by_reads(check->condition);

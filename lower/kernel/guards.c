@@ -224,43 +224,67 @@ typedef struct Effects {
 } Effects;
 
 typedef struct Steady {
-    Arena *arena;
     const Var *const *vars;
     int count;
     const Tensors *written;
 } Steady;
 
-/* Whether the read is of what stays as it is, inside it, at a place that no loop moves. */
-static bool is_steady_read(const Expr *e, const Steady *steady) {
-    bool holds = !has_tensor(steady->written, e->tensor) && !e->guard;
-    for (int d = 0; d < e->count && holds; d++) {
-        Arena *arena = steady->arena;
-        Expr *inside = expr_and(arena, expr_binary(arena, OP_GE, e->args[d], expr_int(arena, 0)),
-                                expr_binary(arena, OP_LT, e->args[d], e->tensor->dims[d]));
-        holds = !expr_reads(e->args[d]) && expr_prove(arena, inside, &(Facts){0}) == 1;
-        for (int v = 0; v < steady->count && holds; v++)
-            holds = !expr_uses_var(e->args[d], steady->vars[v]);
+/* For expr_rewrite: reads without their guards. */
+static Expr *without_guard(Arena *arena, Expr *e, void *context) {
+    (void)context;
+    if (e->kind != EXPR_READ || !e->guard)
+        return e;
+    Expr *read = expr_copy(arena, e);
+    read->guard = NULL;
+    return read;
+}
+
+/* For expr_rewrite: reads under guards that keep them inside, where the ranges of variables do not. */
+static Expr *inside_itself(Arena *arena, Expr *e, void *context) {
+    (void)context;
+    Expr *inside = NULL, *bounds[2];
+    for (int d = 0; e->kind == EXPR_READ && d < e->count; d++) {
+        index_bounds(arena, e->tensor, d, e->args[d], bounds);
+        for (int i = 0; i < 2; i++)
+            if (expr_prove(arena, bounds[i], &(Facts){0}) != 1)
+                inside = expr_and(arena, inside, bounds[i]);
     }
+    if (!inside)
+        return e;
+    Expr *read = expr_copy(arena, e);
+    read->guard = inside;
+    return read;
+}
+
+/* Whether the read is of what stays as it is, at a place that no loop moves. */
+static bool is_steady_read(const Expr *e, const Steady *steady) {
+    bool holds = !has_tensor(steady->written, e->tensor);
+    for (int v = 0; v < steady->count && holds; v++)
+        holds = !expr_uses_var(e, steady->vars[v]);
     return holds;
 }
 
-bool reads_steadily(Arena *arena, const Expr *condition, const Var *const *vars, int count, const Tensors *written) {
-    Steady steady = {.arena = arena, .vars = vars, .count = count, .written = written};
+/* Where a guard fails, the conditions that it was made of, beside this one, fail too: what is read there is of no
+ * account. Elsewhere the read is inside. */
+Expr *steady_condition(Arena *arena, Expr *condition, const Var *const *vars, int count, const Tensors *written) {
+    Steady steady = {.vars = vars, .count = count, .written = written};
+    if (!expr_reads(condition))
+        return condition;
+    condition = expr_rewrite(arena, condition, without_guard, NULL);
     EACH_READ(read, condition)
         if (!is_steady_read(read, &steady))
-            return false;
-    return true;
+            return NULL;
+    return expr_rewrite(arena, condition, inside_itself, NULL);
 }
 
 static void note_effect(Effects *effects) {
     ExprList kept = {0};
     for (int i = 0; i < effects->path.count; i++) {
-        Expr *condition = effects->path.items[i];
-        bool steady =
-            reads_steadily(effects->arena, condition, effects->loops.items, effects->loops.count, &effects->written);
-        Expr *easiest = !steady ? NULL
-                                : extreme_case(effects->arena, condition, effects->loops.items + 1,
-                                               effects->loops.count - 1, false);
+        Expr *steady = steady_condition(effects->arena, effects->path.items[i], effects->loops.items,
+                                        effects->loops.count, &effects->written);
+        Expr *easiest =
+            !steady ? NULL
+                    : extreme_case(effects->arena, steady, effects->loops.items + 1, effects->loops.count - 1, false);
         if (easiest && (!effects->any || conditions_have(&effects->needed, easiest)))
             list_push(effects->arena, &kept, easiest);
     }

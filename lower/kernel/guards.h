@@ -21,9 +21,9 @@ bool first_failure(Arena *arena, Expr *condition, const Var *var, Expr **first);
  * False when the condition has another form. */
 bool first_success(Arena *arena, Expr *condition, const Var *var, Expr **first);
 typedef LIST(const Tensor *) Tensors;
-/* Whether the condition can be tested before the loops of vars, in which some tensors are written: it reads none of
- * these, others inside them for all values of its variables, and at places that do not depend on vars. */
-bool reads_steadily(Arena *arena, const Expr *condition, const Var *const *vars, int count, const Tensors *written);
+/* The condition as it can be tested before the loops of vars, in which some tensors are written; NULL: it reads these,
+ * or at places that depend on vars. */
+Expr *steady_condition(Arena *arena, Expr *condition, const Var *const *vars, int count, const Tensors *written);
 /* Writes the condition as slope * var == numerator, slope > 0. False when it has another form. */
 bool equal_value(Arena *arena, Expr *condition, const Var *var, Expr **numerator, int64_t *slope);
 /* A condition that chooses between values, and its opposite. tests[i] must hold for sides[i] to hold for all values of

@@ -42,7 +42,7 @@ agrees() {
     for level in -O0 -O2 "-O2 -fstrict"; do
         for sizes in "90 40" "300 2" "1 2" "0 3" "40 1"; do
             runs "$1 agrees with the interpreter, $level, $sizes" "$TENSORC" -w -run $level --threads=2 \
-                -DZ="${sizes% *}" -DM1="${sizes#* }" -DN=5 -DK=9 agrees.tensor
+                -DZ="${sizes% *}" -DM1="${sizes#* }" -DN=5 -DK=9 -DB=7 -DM=6 agrees.tensor
         done
     done
 }
@@ -143,15 +143,53 @@ END
 linear reduced.tensor '(Z=60000, M1=101)'
 agrees reduced.tensor
 
+# Rows that are chosen: their ends are read at a place that is read.
+cat >chosen.tensor <<'END'
+def vector(float(Z) value, int32(Z) column, int32(M1) row, int32(B) chosen, float(N) x) -> (y) {
+    y(i) +=! value(p) * x(column(p)) where p in row(chosen(i)):row(chosen(i) + 1)
+}
+def matrix(float(Z) value, int32(Z) column, int32(M1) row, int32(B) chosen, float(N, K) x) -> (y) {
+    y(i, k) +=! value(p) * x(column(p), k) where p in row(chosen(i)):row(chosen(i) + 1)
+}
+def apart(float(Z) value, int32(Z) column, int32(M) low, int32(M) high, int32(B) chosen, float(N, K) x) -> (y) {
+    y(i, k) +=! value(p) * x(column(p), k) where p in low(chosen(i)):high(chosen(i))
+}
+END
+linear chosen.tensor '(Z=60000, B=101)'
+sed '/^def vector/,/^}/d; /^def matrix/,/^}/d' chosen.tensor >apart.tensor
+agrees apart.tensor
+
+# Schedules that cut loops over rows and places.
+cat >cut.tensor <<'END'
+combiner largest(float v, int32 i; float w, int32 j) associative commutative identity (-inf, -1) {
+    (v > w || (v == w && i < j)) ? (v, i) : (w, j)
+}
+def places(float(Z) value, int32(M1) row) -> (y, k) {
+    y(i), k(i) largest=! (value(p), p) where p in row(i):row(i + 1)
+}
+schedule places on x86 {
+    i_o, i_i = split(y.i, 8)
+    p_o, p_i = split(y.p, 4)
+    parallel(i_o)
+    unroll(p_i)
+}
+END
+linear cut.tensor '(Z=60000, M1=101)'
+agrees cut.tensor
+
 # Columns outside are seen in each row that has them, wherever rows begin and end, and in no other.
-{ cat temporaries.tensor tuples.tensor; printf 'export %s\n' copied gathered last_of; } >columns.tensor
+{
+    cat temporaries.tensor tuples.tensor
+    sed -n '/^def vector/,/^}/p' chosen.tensor
+    printf 'export %s\n' copied gathered last_of vector
+} >columns.tensor
 cat >columns.c <<'END'
 #include "columns.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 enum { Z = 700, ROWS = 4 };
-static float value[Z], x[9], y[ROWS], most[ROWS], last[ROWS];
+static float value[Z], x[9], y[ROWS], picked[2], most[ROWS], last[ROWS];
 static int32_t column[Z], row[ROWS + 1], at[ROWS];
 static int wrong;
 static void check(int z) {
@@ -164,6 +202,9 @@ static void check(int z) {
     column[bad] = 3;
     wrong += copied(z, ROWS + 1, 9, value, column, row, x, y) != TENSORC_OK;
     wrong += gathered(z, ROWS + 1, 9, value, column, row, x, most, at) != TENSORC_OK;
+    int32_t chosen[2] = {rand() % (ROWS + 3) - 1, rand() % ROWS};
+    int first = chosen[0], outside = first < 0 || first > ROWS || (first == ROWS && row[ROWS] < z);
+    wrong += vector(z, ROWS + 1, 2, 9, value, column, row, chosen, x, picked) != (outside ? TENSORC_BAD_INDEX : 0);
     wrong += last_of(z, ROWS + 1, value, row, last) != TENSORC_OK;
     for (int i = 0; i < ROWS; i++) {
         float sum = 0, largest = -INFINITY, end = INFINITY;
@@ -173,6 +214,7 @@ static void check(int z) {
             sum += term, end = value[p];
             if (term > largest) largest = term, where = p;
         }
+        for (int c = 0; c < 2; c++) wrong += !outside && chosen[c] == i && picked[c] != sum;
         wrong += y[i] != sum || most[i] != largest || at[i] != where || last[i] != end;
     }
 }
