@@ -34,6 +34,7 @@
 typedef struct Buffer {
     const Tensor *tensor;
     LLVMValueRef pointer;        /* in memory */
+    int64_t first;               /* the element that the pointer is at */
     struct Registers *registers; /* or in registers */
 } Buffer;
 
@@ -249,6 +250,9 @@ void bind_variable(Code *code, const Var *var, LLVMValueRef value);
 /* The tensor whose memory it names: initial values lie where the result will. */
 const Tensor *tensor_in_memory(const Tensor *tensor);
 Buffer *buffer_of(Code *code, const Tensor *tensor);
+bool folds_constant(const Tensor *tensor); /* whether it is so small that its elements may become numbers */
+/* The index, counted from the element that the buffer's pointer is at. */
+Expr *index_in_buffer(Code *code, const Buffer *buffer, Expr *index);
 void bind_buffer(Code *code, const Tensor *tensor, LLVMValueRef pointer);
 void return_status(Code *code, LLVMValueRef status);  /* leaves the function; the builder has no block afterwards */
 void emit_function(Code *code, const Kernel *kernel); /* all functions of the kernel */

@@ -129,13 +129,16 @@ const Tensor *tensor_in_memory(const Tensor *tensor) {
     return tensor->role == ROLE_INITIAL && tensor->buffer ? tensor->buffer : tensor;
 }
 
+bool folds_constant(const Tensor *tensor) {
+    return tensor_elements(tensor) * element_info[tensor->type].bytes <= FOLDED_BYTES;
+}
+
 Buffer *buffer_of(Code *code, const Tensor *tensor) {
     tensor = tensor_in_memory(tensor);
     Buffer *buffer = address_map_get(&code->frame->buffers, tensor);
     if (!buffer && tensor->role == ROLE_CONSTANT) {
         LLVMValueRef pointer = constant_pointer(code, tensor);
-        bool folds = tensor_elements(tensor) * element_info[tensor->type].bytes <= FOLDED_BYTES;
-        bind_buffer(code, tensor, folds ? pointer : unknown_value(code, pointer));
+        bind_buffer(code, tensor, folds_constant(tensor) ? pointer : unknown_value(code, pointer));
         buffer = address_map_get(&code->frame->buffers, tensor);
     }
     if (!buffer)

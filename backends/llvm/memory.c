@@ -58,11 +58,23 @@ typedef struct MemoryAccess {
     bool reversed; /* the lanes of guard and value are in memory from the last to the first */
 } MemoryAccess;
 
+Expr *index_in_buffer(Code *code, const Buffer *buffer, Expr *index) {
+    if (!buffer->first)
+        return index;
+    if (index->kind == EXPR_INT)
+        return expr_int(code->arena, index->integer - buffer->first);
+    if (index->kind == EXPR_OFFSET)
+        return expr_offset_beyond(code->arena, index, -buffer->first);
+    ENSURE(index->kind == EXPR_RAMP);
+    return expr_ramp(code->arena, index_in_buffer(code, buffer, index->args[0]), index->args[1], index->lanes);
+}
+
 static MemoryAccess access_of(Code *code, const Tensor *tensor, Expr **index, int count, Expr *guard, int lanes) {
     ENSURE(count <= 1);
     MemoryAccess access = {.tensor = tensor, .type = memory_type(code, tensor->type), .guard = guard, .lanes = lanes};
-    access.index = count ? index[0] : expr_int(code->arena, 0);
-    access.base = buffer_of(code, tensor)->pointer;
+    const Buffer *buffer = buffer_of(code, tensor);
+    access.index = index_in_buffer(code, buffer, count ? index[0] : expr_int(code->arena, 0));
+    access.base = buffer->pointer;
     return access;
 }
 

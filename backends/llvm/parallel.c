@@ -6,6 +6,9 @@
  * A loop whose body has temporaries in memory runs over as many parts as there are slices of these; others run over the
  * values of the loop. Parallel loops inside run serially. launch.c calls the threads.
  *
+ * What differs between equal layers of a network is passed, too: where weights that are numbers lie, and at which
+ * element a nest begins to read the weights of all layers. So their loops are one function (mergefunc).
+ *
  * A serial nest of a function that has a twin for packed arguments is such a SYMBOL.loop.N too, which is called: what
  * both have in common is then one function (mergefunc), and is optimized and emitted once. So is one of a long
  * function: LLVM's time grows faster than functions do, and partitions are made of functions.
@@ -25,6 +28,7 @@ typedef struct Outline {
     const Slices *slices; /* or NULL */
     LIST(const Var *) variables; /* of the caller's frame */
     LIST(const Tensor *) tensors;
+    LIST(int64_t) firsts;         /* of these: the element that is passed */
     LIST(const Tensor *) on_heap; /* at constant places of the caller's memory, which is passed as a whole */
     LIST(Placement *) placements; /* those whose offsets are not constant; by_address: all */
     Map seen;
@@ -63,20 +67,43 @@ static void collect_tensor(Outline *outline, const Tensor *tensor) {
         return;
     if (is_listed(outline, tensor))
         return;
+    if (!buffer && tensor->role == ROLE_CONSTANT && !folds_constant(tensor))
+        buffer = buffer_of(code, tensor);
     if (!buffer || (!buffer->registers && LLVMIsAGlobalVariable(buffer->pointer)))
         return;
     if (buffer->registers)
         INTERNAL_ERROR("the register buffer %s is used by a parallel loop inside", tensor->name);
     if (outline->by_heap && is_placed(code, tensor))
         list_push(code->arena, &outline->on_heap, tensor);
-    else
+    else {
         list_push(code->arena, &outline->tensors, tensor);
+        list_push(code->arena, &outline->firsts, INT64_MAX);
+    }
+}
+
+/* The constant of an offset in a buffer; 0: it has none, or has another form. */
+static int64_t constant_of(const Expr *index) {
+    if (index->kind == EXPR_RAMP)
+        index = index->args[0];
+    return index->kind == EXPR_INT || index->kind == EXPR_OFFSET ? index->integer : 0;
+}
+
+/* Notes where in weights the nest reads: the least place is what is passed. */
+static void note_first(Outline *outline, const Tensor *tensor, Expr *const *index, int count) {
+    tensor = tensor_in_memory(tensor);
+    bool weights = tensor->role == ROLE_CONSTANT || (tensor->role == ROLE_INPUT && tensor->constant);
+    int64_t first = weights && count ? constant_of(index[0]) : 0;
+    for (int i = 0; i < outline->tensors.count; i++)
+        if (outline->tensors.items[i] == tensor && outline->firsts.items[i] > first)
+            outline->firsts.items[i] = first > 0 ? first : 0;
 }
 
 static void collect_expr(Outline *outline, const Expr *e) {
     Code *code = outline->code;
-    if (e->kind == EXPR_READ)
+    if (e->kind == EXPR_READ) {
         collect_tensor(outline, e->tensor);
+        note_first(outline, e->tensor, e->args, e->count);
+    }
     const void *key = e->kind == EXPR_VAR    ? (const void *)e->var
                       : e->kind == EXPR_READ ? (const void *)e->tensor
                                              : NULL;
@@ -107,12 +134,24 @@ static void collect_statements(Outline *outline, Stmt *const *statements, int co
         note_inner(outline, stmt);
         EACH_STMT_EXPR(e, stmt)
             collect_expr(outline, e);
-        if (stmt->kind == STMT_STORE || stmt->kind == STMT_PREFETCH)
+        if (stmt->kind == STMT_STORE || stmt->kind == STMT_PREFETCH) {
             collect_tensor(outline, stmt->tensor);
+            note_first(outline, stmt->tensor, stmt->index, stmt->index_count);
+        }
         if (stmt->kind == STMT_ALLOCATE)
             collect_placement(outline, stmt->tensor);
         outline->checks |= stmt->kind == STMT_CHECK;
     }
+}
+
+static LLVMValueRef tensor_value(Outline *outline, int number) {
+    Code *code = outline->code;
+    const Tensor *tensor = outline->tensors.items[number];
+    const Buffer *buffer = buffer_of(code, tensor);
+    LLVMValueRef beyond = index_constant(code, outline->firsts.items[number] - buffer->first);
+    if (outline->firsts.items[number] == buffer->first)
+        return buffer->pointer;
+    return LLVMBuildInBoundsGEP2(code->builder, memory_type(code, tensor->type), buffer->pointer, &beyond, 1, "");
 }
 
 static LLVMValueRef placement_value(Outline *outline, Placement *placement) {
@@ -128,7 +167,7 @@ static void collect_values(Outline *outline) {
     for (int i = 0; i < outline->variables.count; i++)
         list_push(code->arena, &outline->values, variable_value(code, outline->variables.items[i]));
     for (int i = 0; i < outline->tensors.count; i++)
-        list_push(code->arena, &outline->values, buffer_of(code, outline->tensors.items[i])->pointer);
+        list_push(code->arena, &outline->values, tensor_value(outline, i));
     for (int i = 0; i < outline->placements.count; i++)
         list_push(code->arena, &outline->values, placement_value(outline, outline->placements.items[i]));
     if (outline->by_heap)
@@ -193,6 +232,7 @@ static void bind_parameters(Outline *outline) {
         LLVMSetValueName2(pointer, outline->tensors.items[i]->name, strlen(outline->tensors.items[i]->name));
         add_attribute(code, frame->function, next, "noalias");
         bind_buffer(code, outline->tensors.items[i], pointer);
+        buffer_of(code, outline->tensors.items[i])->first = outline->firsts.items[i];
     }
     for (int i = 0; i < outline->placements.count; i++)
         bind_placement(outline, outline->placements.items[i], LLVMGetParam(frame->function, next++));

@@ -108,8 +108,9 @@ static void emit_for(Code *code, const Stmt *stmt) {
 
 /* The address may be outside the buffer: it is computed without "inbounds". */
 static void emit_prefetch(Code *code, const Stmt *stmt) {
-    LLVMValueRef at = stmt->index_count ? emit_value(code, stmt->index[0]) : index_constant(code, 0);
-    LLVMValueRef base = buffer_of(code, stmt->tensor)->pointer;
+    const Buffer *buffer = buffer_of(code, stmt->tensor);
+    Expr *index = stmt->index_count ? stmt->index[0] : expr_int(code->arena, 0);
+    LLVMValueRef at = emit_value(code, index_in_buffer(code, buffer, index)), base = buffer->pointer;
     LLVMValueRef address = LLVMBuildGEP2(code->builder, memory_type(code, stmt->tensor->type), base, &at, 1, "");
     LLVMTypeRef type = LLVMTypeOf(address);
     LLVMValueRef args[] = {address, LLVMConstInt(code->i32, 0, false), LLVMConstInt(code->i32, 3, false),

@@ -136,10 +136,10 @@ END
     runs "$shape: results are those of the interpreter" "$TENSORC" -run packed.tensor
     runs "$shape: at -O2 too" "$TENSORC" -run -O2 packed.tensor
 done
-runs "an object of them" "$TENSORC" -c packed.tensor -o packed.o
+runs "an object of them" "$TENSORC" --target=x86-64-v3 -c packed.tensor -o packed.o
 is "$(nm packed.o | sed -n 's/.* r \([a-z].*\)/\1/p' | sort | tr '\n' ' ')" \
     "ahead.sum ahead.v copied.P filtered.g.cache laid.w.cache " "what nothing reads any more is left out"
-capture "$TENSORC" -c packed.tensor -o packed.o --explain-schedule
+capture "$TENSORC" --target=x86-64-v3 -c packed.tensor -o packed.o --explain-schedule
 like "$(cat out)" '^P: 3 x 2 x 16 as \(d0 align 64 offset 16, d1, d2\), ahead of all calls' "an explanation says so"
 capture "$TENSORC" -emit-ir packed.tensor -o -
 like "$(cat out)" '^    constant float P\(3, 2, 16\) as \(d0 align 64 offset 16, d1, d2\)$' "and the loop IR"

@@ -133,6 +133,23 @@ is "$(grep -c '+=' explained)" "32" "two reductions each, too"
 alike=$(copies | head -16 | sed '1,2d; 15,16d' | paste - - | sort -u | wc -l)
 is "$alike" "1" "those of layers whose weights are one tensor have equal loops"
 
+# Equal layers are one function, whose arguments say where the weights of each begin.
+cat >file.tensor <<'EOF'
+import "nn"
+def net(float(128, 64) x, const float(L, 64, 64) w, const float(L, 64) b) -> (y) {
+    y = identity_rows(x)
+    for l in 0:L { y = relu_rows(dense(y, w(l), b(l))) }
+}
+export net(L=4) as four
+export net(L=12) as twelve
+EOF
+for threads in 1 2; do
+    runs "layers for $threads threads" "$TENSORC" -O2 --threads=$threads --target=x86-64-v3 -emit-llvm file.tensor \
+        -o file.ll
+    few=$(grep -c '^define .*@four[_a-z]*\.loop\.' file.ll) many=$(grep -c '^define .*@twelve[_a-z]*\.loop\.' file.ll)
+    ok "12 layers have about as many loops as 4: $many, $few" [ "$few" -gt 0 -a "$many" -le $((few + 2)) ]
+done
+
 stencils
 for target in x86-64-v3 x86-64-v4; do
     count=$(instructions $target)
