@@ -439,16 +439,26 @@ static bool check_recursion(CallFrame *frame, const Definition *definition, cons
     return false;
 }
 
-/* A name for the result of a call that no other call of the frame has. */
+/* A name that a call of the frame has. */
+typedef struct CallName {
+    int last; /* the number of the last name that was made of it; 1: none was */
+} CallName;
+
+static CallName *known_call_name(const CallFrame *frame, const char *name) {
+    return name_map_get(&frame->call_names, name);
+}
+
+/* A name for the result of a call that no other call of the frame has: wanted, wanted_2, ... Names stay taken, so the
+ * numbers up to the last one need not be looked at again. */
 static const char *call_name(CallFrame *frame, const char *wanted) {
     Arena *arena = frame->builder->arena;
     const char *name = wanted;
-    for (int i = 0, number = 2; i < frame->call_names.count; i++)
-        if (strcmp(frame->call_names.items[i], name) == 0) {
-            name = arena_printf(arena, "%s_%d", wanted, number++);
-            i = -1;
-        }
-    list_push(arena, &frame->call_names, name);
+    CallName *first = known_call_name(frame, wanted);
+    while (known_call_name(frame, name))
+        name = arena_printf(arena, "%s_%d", wanted, ++first->last);
+    CallName *made = ARENA_NEW(arena, CallName);
+    made->last = 1;
+    name_map_set(arena, &frame->call_names, name, made);
     return name;
 }
 

@@ -222,8 +222,8 @@ typedef struct CallFrame {
     Symbol **by_name; /* the same by the hash of their names, open addressing; NULL: free */
     int by_name_size; /* a power of 2 */
     LIST(Variable *) variables;
-    LIST(const char *) call_names; /* the prefixes of nested calls */
-    ScanBlock *scan;               /* the block that is being checked, or NULL */
+    Map call_names;   /* the prefixes of nested calls, to CallNames */
+    ScanBlock *scan;  /* the block that is being checked, or NULL */
     bool failed;
     bool noted; /* the last error says that it is of this call */
 } CallFrame;

@@ -303,6 +303,12 @@ awk 'BEGIN { print "def g(float(N) a) -> (y) { t0(i) = a(i)"
     print "def f(float(N) a) -> (y) { b = g(a) c = g(b) d = g(c) e = g(d) y = g(e) }" }' >long.tensor
 fault 1 "long\.tensor.*error: a function has at most 10000 statements" "ten thousand in five calls" \
     -fsyntax-only long.tensor
+awk 'BEGIN { print "def g(float(N) a) -> (b) { b(i) = a(i) + 1 }"; print "def f(float(N) a) -> (b) { b = g(a)"
+    for (i = 0; i < 100000; i++) print "b = g(b)"; print "}" }' >long.tensor
+# shellcheck disable=SC2016 # of the other shell
+exits 1 "a hundred thousand calls for results of one name, in processor time" \
+    sh -c 'ulimit -t 30 && exec "$0" -fsyntax-only long.tensor' "$TENSORC"
+like "$(cat "$work/err")" 'long\.tensor:10002:.*error: a function has at most 10000 statements' "with the limit"
 awk 'BEGIN { for (i = 0; i < 60000; i++) print "combiner c" i "(float v; float w) identity (0.0) { v + w }"
     for (i = 0; i < 60000; i++) print "def f" i "(float(N) a) -> (y) { y(i) = a(i) + 1 }"
     for (i = 1; i <= 60000; i++) print "export f0(N=" i ") as g" i }' >many.tensor
