@@ -42,7 +42,7 @@ void place_loops(NestState *state) {
         StageState *stage = state->stages.items[s];
         bool may_vectorize = true;
         if (stage->beside)
-            stage->at = stage->updates->at;
+            stage_place(stage, stage->updates->at);
         for (int i = stage->leaves.count - 1; i >= 0; i--) {
             Node *leaf = stage->leaves.items[i];
             leaf->position = i;

@@ -341,7 +341,7 @@ static StageState *make_copy(Caching *caching, const Prim *prim, const PrimArg *
         return NULL;
     bool earlier = all_read_earlier(state, caching->source);
     StageState *copy = stage_add(state, make_stage(caching, name), caching->consumers.items[0]);
-    copy->at = loop;
+    stage_place(copy, loop);
     copy->earlier_steps = earlier;
     rewrite_consumers(caching);
     return copy;

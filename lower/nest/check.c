@@ -228,6 +228,20 @@ static bool check_register_threads(NestState *state, const StageState *stage, co
     return true;
 }
 
+static bool check_register_reader(NestState *state, const StageState *stage, const StageState *reader) {
+    for (int k = 0; k < reader->accesses.count && !reader->nest.inlined; k++) {
+        const NestRead *access = &reader->accesses.items[k];
+        if (access->producer != stage)
+            continue;
+        if (!check_register_threads(state, stage, reader))
+            return false;
+        for (int d = 0; d < stage->tensor->rank; d++)
+            if (!check_register_index(state, stage, reader, access_form(state, reader, access, d), d))
+                return false;
+    }
+    return true;
+}
+
 static bool is_aligned(const StageState *stage) {
     for (int i = 0; stage->order != NULL && i < stage->order->count; i++)
         if (stage->order->parts[i].align != 0)
@@ -248,21 +262,13 @@ static bool check_register(NestState *state, const StageState *stage) {
     for (int d = 0; d < stage->tensor->rank; d++)
         if (!check_register_index(state, stage, stage, stage->axes[d], d))
             return false;
-    for (int i = 0; i < state->stages.count; i++) {
-        const StageState *user = state->stages.items[i];
-        for (int d = 0; user->updates == stage && d < stage->tensor->rank; d++)
-            if (!check_register_index(state, stage, user, user->axes[d], d))
-                return false;
-        for (int k = 0; k < user->accesses.count && !user->nest.inlined; k++) {
-            if (user->accesses.items[k].producer != stage)
-                continue;
-            if (!check_register_threads(state, stage, user))
-                return false;
-            for (int d = 0; d < stage->tensor->rank; d++)
-                if (!check_register_index(state, stage, user, access_form(state, user, &user->accesses.items[k], d), d))
-                    return false;
-        }
-    }
+    const StageState *first = stage->initialisation;
+    for (int d = 0; first != NULL && d < stage->tensor->rank; d++)
+        if (!check_register_index(state, stage, first, first->axes[d], d))
+            return false;
+    for (int i = 0; i < stage->readers.count; i++)
+        if (!check_register_reader(state, stage, stage->readers.items[i]))
+            return false;
     return check_register_threads(state, stage, stage);
 }
 
@@ -410,7 +416,7 @@ static bool reads_in_time(const StageState *stage, const NestRead *access, const
 static bool check_initial_read(NestState *state, const StageState *stage, const NestRead *access) {
     const Expr *read = access->read;
     const StageState *writer = state_producer(state, read->tensor->buffer), *root = root_of(stage);
-    if (!writer || (root != writer && order_of(state, root) < order_of(state, writer)))
+    if (!writer || (root != writer && root->index < writer->index))
         return true;
     if (is_same_element(stage->nest.stage, read) && computes_once(&state->forms, stage, writer, access->initial) &&
         reads_in_time(stage, access, writer))

@@ -32,7 +32,8 @@ static const char *result_name(NestState *state, const Prim *prim, int index, St
 }
 
 static void move_attached(NestState *state, const Node *from, Node *to) {
-    for (int i = 0; i < state->stages.count; i++) {
+    to->holds |= from->holds;
+    for (int i = 0; i < state->stages.count && from->holds; i++) {
         StageState *stage = state->stages.items[i];
         stage->at = stage->at == from ? to : stage->at;
         stage->store = stage->store == from ? to : stage->store;

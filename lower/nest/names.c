@@ -55,29 +55,13 @@ static void add_alias(NestState *state, const char *name, Node *node) {
     state->alias_slots[slot] = state->aliases.count;
 }
 
-/* The stage of a tuple is also found by the names of its further tensors. */
-static bool writes_component(const StageState *stage, const char *name, size_t length) {
-    for (int c = 1; c < stage->nest.stage->component_count; c++) {
-        const char *own = stage->nest.stage->components[c].tensor->name;
-        if (strncmp(own, name, length) == 0 && own[length] == '\0')
-            return true;
-    }
-    return false;
-}
-
 /* Finds a stage by its name, or as NAME[n]: the last version of a tensor that is defined n + 1 times. */
 static StageState *find_stage(const NestState *state, const char *name, size_t length) {
-    for (int i = 0; i < state->stages.count; i++) {
-        StageState *stage = state->stages.items[i];
-        if (strncmp(stage->name, name, length) == 0 && stage->name[length] == '\0')
-            return stage;
-    }
-    for (int i = 0; i < state->stages.count; i++)
-        if (writes_component(state->stages.items[i], name, length))
-            return state->stages.items[i];
-    if (length == 0 || name[length - 1] != ']')
-        return NULL;
-    const Stage *found = program_find_stage(state->nest.program, arena_strndup(state->arena, name, length));
+    const char *own = name[length] ? arena_strndup(state->arena, name, length) : name;
+    StageState *stage = stage_by_name(state, own);
+    if (stage != NULL || length == 0 || name[length - 1] != ']')
+        return stage;
+    const Stage *found = program_find_stage(state->nest.program, own);
     return found != NULL ? state_producer(state, found->components[0].tensor) : NULL;
 }
 

@@ -59,9 +59,9 @@ bool check_made(NestState *state, const StageState *stage) {
     return true;
 }
 
-static bool is_read(const NestState *state, const StageState *stage) {
-    for (int i = 0; i < state->stages.count; i++)
-        if (!state->stages.items[i]->nest.inlined && reads_stage(state->stages.items[i], stage))
+static bool is_read(const StageState *stage) {
+    for (int i = 0; i < stage->readers.count; i++)
+        if (!stage->readers.items[i]->nest.inlined && reads_stage(stage->readers.items[i], stage))
             return true;
     return false;
 }
@@ -82,7 +82,7 @@ bool apply_compute_at(NestState *state, const Prim *prim) {
         return false;
     if (!check_made(state, stage))
         return false;
-    if (!is_read(state, stage))
+    if (!is_read(stage))
         return refuse_stage(state, stage, "nothing reads %s, so there is no loop to compute it at", stage->name);
     const StageState *outer = stage_of(loop);
     for (; outer != NULL; outer = outer_stage(outer))
@@ -94,7 +94,7 @@ bool apply_compute_at(NestState *state, const Prim *prim) {
         no_effect(state);
     if (!leave_scan(state, prim, stage))
         return false;
-    stage->at = loop;
+    stage_place(stage, loop);
     return argument_scope(state, prim, stage);
 }
 
@@ -243,17 +243,15 @@ static bool check_inline(NestState *state, const Prim *prim, const StageState *s
         return refuse_stage(state, stage,
                             "%s stores partial results in each iteration of %s: they are no value to inline",
                             stage->name, loop_text(state, stage->leaves.items[first_reduction(stage)]));
-    for (int i = 0; i < state->stages.count; i++) {
-        const StageState *other = state->stages.items[i];
-        if (other->at != NULL && other->at->loop.stage == &stage->nest)
-            return refuse_stage(state, stage, "%s is computed at %s, a loop that inline would take away", other->name,
-                                loop_text(state, other->at));
-    }
+    const StageState *other = held_stage(state, stage);
+    if (other != NULL)
+        return refuse_stage(state, stage, "%s is computed at %s, a loop that inline would take away", other->name,
+                            loop_text(state, other->at));
     if (!check_made(state, stage))
         return false;
     if (reads_stage(stage, stage) || reads_itself_through(state, stage))
         return refuse_stage(state, stage, "%s reads earlier steps of itself: inline would never end", stage->name);
-    return is_read(state, stage) ||
+    return is_read(stage) ||
            refuse_stage(state, stage, "nothing reads %s, so there is nowhere to inline it", stage->name);
 }
 
@@ -265,13 +263,13 @@ bool apply_inline(NestState *state, const Prim *prim) {
     }
     if (stage == NULL || !check_inline(state, prim, stage))
         return false;
-    for (int i = 0; i < state->stages.count; i++) {
-        StageState *consumer = state->stages.items[i];
+    for (int i = 0; i < stage->readers.count; i++) {
+        StageState *consumer = stage->readers.items[i];
         if (!consumer->nest.inlined && reads_stage(consumer, stage) && !inline_into(state, consumer, stage))
             return false;
     }
     /* what cache_write made of it becomes a stage like any other */
-    for (int i = 0; i < state->stages.count; i++)
+    for (int i = 0; stage->owns && i < state->stages.count; i++)
         if (state->stages.items[i]->owner == stage)
             state->stages.items[i]->owner = NULL;
     stage->nest.inlined = true;
@@ -510,10 +508,9 @@ static bool check_initialisation(NestState *state, const StageState *stage, int 
     if (initialisation == NULL)
         return true;
     if (initialisation->beside ? index >= 0 : leaf_index(stage, initialisation->at) < index)
-        return refuse(state,
-                      "%s initialises %s outside %s, where the buffer of cache_write would be: decompose after it",
-                      initialisation->name, stage->name,
-                      index >= 0 ? loop_text(state, stage->leaves.items[index]) : stage->name);
+        return refuse(
+            state, "%s initialises %s outside %s, where the buffer of cache_write would be: decompose after it",
+            initialisation->name, stage->name, index >= 0 ? loop_text(state, stage->leaves.items[index]) : stage->name);
     for (int i = 0; i <= index; i++)
         if (stage->leaves.items[i]->loop.reduction)
             return refuse(state, "the reduction loop %s is outside %s, which would initialise %s again and again",
@@ -562,13 +559,14 @@ bool apply_cache_write(NestState *state, const Prim *prim) {
         const char *own = c > 0 ? arena_printf(state->arena, "%s.%s", name, tensor->name) : name;
         copy->components[c].tensor = tensor_copy(state, tensor, own);
     }
+    bool owned = stage->owns;
     StageState *made = stage_add_bare(state, copy, stage);
     made->roots = ARENA_ARRAY(state->arena, Node *, stage->root_count); /* of a stage that stores: more than axes */
-    made->at = at;
-    made->owner = at != NULL ? stage : NULL;
-    for (int i = 0; i < state->stages.count; i++) /* the new stage now reads what the old one stored */
+    stage_place(made, at);
+    stage_own(made, at != NULL ? stage : NULL);
+    for (int i = 0; i < state->stages.count && owned; i++) /* the new stage now reads what the old one stored */
         if (state->stages.items[i]->owner == stage && state->stages.items[i] != made)
-            state->stages.items[i]->owner = made;
+            stage_own(state->stages.items[i], made);
     find_reduction_values(state, stage);
     made->partial = stage->partial && has_reductions(stage, index + 1, stage->leaves.count);
     stage->partial = has_reductions(stage, 0, index + 1);

@@ -261,7 +261,7 @@ bool apply_rfactor(NestState *state, const Prim *prim) {
     Stage *partial = partial_stage(&f);
     Stage *combining = combining_stage(&f, partial);
     f.made = stage_add_bare(state, partial, f.stage);
-    f.made->at = f.stage->at;
+    stage_place(f.made, f.stage->at);
     move_loops(&f);
     replace_loops(&f);
     stage_rewrite(state, f.made, partial);
@@ -357,9 +357,10 @@ bool apply_decompose(NestState *state, const Prim *prim) {
         return false;
     Stage *initial = initial_stage(state, computed, name);
     StageState *made = stage_add_bare(state, initial, stage);
-    made->owner = made->updates = stage;
+    stage_own(made, stage);
+    made->updates = stage;
     made->beside = index == 0;
-    made->at = index > 0 ? stage->leaves.items[index - 1] : stage->at;
+    stage_place(made, index > 0 ? stage->leaves.items[index - 1] : stage->at);
     stage->initialisation = made;
     copy_loops(state, stage, made, index);
     stage_rewrite(state, made, initial);

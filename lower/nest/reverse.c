@@ -48,9 +48,9 @@ static int *match_axes(NestState *state, const Stage *consumer, const Expr *read
     return axes;
 }
 
-static bool is_read_elsewhere(const NestState *state, const StageState *producer, const StageState *consumer) {
-    for (int i = 0; i < state->stages.count; i++) {
-        const StageState *other = state->stages.items[i];
+static bool is_read_elsewhere(const StageState *producer, const StageState *consumer) {
+    for (int i = 0; i < producer->readers.count; i++) {
+        const StageState *other = producer->readers.items[i];
         if (other != consumer && !other->nest.inlined && reads_stage(other, producer))
             return true;
     }
@@ -92,7 +92,7 @@ static bool check_producer(NestState *state, const Prim *prim, const StageState 
                             "%s stores partial results in each iteration of %s: %s can only be computed when they are "
                             "complete",
                             name, loop_text(state, producer->leaves.items[first_reduction(producer)]), consumer->name);
-    if (is_read_elsewhere(state, producer, consumer))
+    if (is_read_elsewhere(producer, consumer))
         return refuse_stage(state, producer, "%s is also read by other stages than %s: it must be kept", name,
                             consumer->name);
     for (int k = 0; k < consumer->accesses.count; k++) {
@@ -130,21 +130,21 @@ static bool is_elementwise(NestState *state, const StageState *stage) {
                                 "the loops of %s are scheduled already, but reverse_inline gives it those of its "
                                 "producer: schedule them instead",
                                 stage->name);
-    for (int i = 0; i < state->stages.count; i++) {
-        const StageState *other = state->stages.items[i];
-        if (other->at != NULL && other->at->loop.stage == &stage->nest)
-            return refuse_stage(state, stage, "%s is computed at %s, a loop that reverse_inline would take away",
-                                other->name, loop_text(state, other->at));
-    }
-    return true;
+    const StageState *other = held_stage(state, stage);
+    return other == NULL ||
+           refuse_stage(state, stage, "%s is computed at %s, a loop that reverse_inline would take away", other->name,
+                        loop_text(state, other->at));
 }
 
 /* The last stage to run among those that the consumer reads. */
-static StageState *last_producer(const NestState *state, const StageState *consumer) {
-    for (int i = state->stages.count - 1; i >= 0; i--)
-        if (!state->stages.items[i]->nest.inlined && reads_stage(consumer, state->stages.items[i]))
-            return state->stages.items[i];
-    return NULL;
+static StageState *last_producer(const StageState *consumer) {
+    StageState *last = NULL;
+    for (int i = 0; i < consumer->accesses.count; i++) {
+        StageState *producer = consumer->accesses.items[i].producer;
+        if (producer != NULL && !producer->nest.inlined && (last == NULL || producer->index > last->index))
+            last = producer;
+    }
+    return last;
 }
 
 static void own_node(Node *node, StageState *stage) {
@@ -161,7 +161,7 @@ static void move_parts(NestState *state, StageState *consumer, const StageState 
         for (int d = 0; d < part->tensor->rank; d++)
             moved[d] = axes[part->owner_axes != NULL ? part->owner_axes[d] : d];
         part->owner_axes = moved;
-        part->owner = consumer;
+        stage_own(part, consumer);
     }
 }
 
@@ -184,7 +184,7 @@ static void take_loops(NestState *state, StageState *consumer, StageState *produ
         list_push(state->arena, &consumer->leaves, producer->leaves.items[i]);
     for (int i = 0; i < producer->relations.count; i++)
         list_push(state->arena, &consumer->relations, producer->relations.items[i]);
-    consumer->at = producer->at;
+    stage_place(consumer, producer->at);
     producer->leaves.count = producer->relations.count = 0;
     producer->nest.inlined = true;
     producer->at = NULL;
@@ -194,7 +194,7 @@ bool apply_reverse_inline(NestState *state, const Prim *prim) {
     StageState *consumer = argument_stage(state, prim, positional(prim, 0));
     if (consumer == NULL || !is_elementwise(state, consumer))
         return false;
-    StageState *producer = last_producer(state, consumer);
+    StageState *producer = last_producer(consumer);
     if (producer == NULL)
         return refuse_stage(state, consumer, "%s reads no stage, so there is no producer to compute it with",
                             consumer->name);

@@ -26,7 +26,7 @@ void join_scan(NestState *state, StageState *stage, StageState *scan) {
     Node *steps = stage->roots[stage->nest.stage->step];
     list_remove(&stage->leaves, leaf_index(stage, steps));
     steps->link = scan->roots[0];
-    stage->at = scan->leaves.items[scan->leaves.count - 1];
+    stage_place(stage, scan->leaves.items[scan->leaves.count - 1]);
     stage->scan = scan;
 }
 
@@ -60,19 +60,17 @@ static bool reads_scan(const StageState *stage, const StageState *scan) {
     return false;
 }
 
-static bool is_read_inside(const NestState *state, const StageState *stage, const StageState *scan) {
-    for (int i = 0; i < state->stages.count; i++)
-        if (reads_stage(state->stages.items[i], stage) && root_of(state->stages.items[i]) == scan)
+static bool is_read_inside(const StageState *stage, const StageState *scan) {
+    for (int i = 0; i < stage->readers.count; i++)
+        if (reads_stage(stage->readers.items[i], stage) && root_of(stage->readers.items[i]) == scan)
             return true;
     return false;
 }
 
 void order_outside(NestState *state, StageState *stage, const StageState *scan) {
-    if (!reads_scan(stage, scan) || is_read_inside(state, stage, scan))
+    if (!reads_scan(stage, scan) || is_read_inside(stage, scan))
         return;
-    list_remove(&state->stages, order_of(state, stage));
-    int after = order_of(state, scan) + 1;
-    list_insert(state->arena, &state->stages, after, stage);
+    order_after(state, stage, scan);
 }
 
 bool reads_earlier_step(const StageState *stage, const NestRead *access) {
@@ -113,7 +111,7 @@ bool check_steps_order(NestState *state, const StageState *stage) {
 static bool check_scan_reader(NestState *state, const StageState *reader, const NestRead *access) {
     const StageState *producer = access->producer, *scan = producer->scan, *root = root_of(reader);
     if (root != scan)
-        return order_of(state, root) > order_of(state, scan) ||
+        return root->index > scan->index ||
                refuse_stage(state, reader,
                             "%s reads %s, which the scan %s computes step by step: it cannot be computed before it",
                             reader->name, producer->name, scan->name);
@@ -121,19 +119,19 @@ static bool check_scan_reader(NestState *state, const StageState *reader, const 
         return refuse_stage(state, reader, "%s reads %s, so it cannot be computed outside %s, the step that writes it",
                             reader->name, producer->name, loop_text(state, producer->at));
     bool part = reader->nest.stage->scan == producer->nest.stage->scan;
-    return part || reader->earlier_steps || order_of(state, reader) > order_of(state, producer) ||
+    return part || reader->earlier_steps || reader->index > producer->index ||
            refuse_stage(state, reader, "%s reads %s before the stage that writes this step of it", reader->name,
                         producer->name);
 }
 
 /* Whether the stage reads the other one through stages outside scans; seen: those visited. */
 static bool reads_through(const NestState *state, const StageState *stage, const StageState *other, bool *seen) {
-    seen[order_of(state, stage)] = true;
+    seen[stage->index] = true;
     for (int i = 0; i < stage->accesses.count; i++) {
         const StageState *producer = stage->accesses.items[i].producer;
         if (producer == NULL || producer == stage)
             continue;
-        bool enters = producer->scan == NULL && !seen[order_of(state, producer)];
+        bool enters = producer->scan == NULL && !seen[producer->index];
         if (producer == other || (enters && reads_through(state, producer, other, seen)))
             return true;
     }
@@ -162,7 +160,7 @@ bool check_scan_access(NestState *state, const StageState *reader, const NestRea
     bool left = access->producer->at == NULL && access->producer->nest.stage->scan != NULL;
     if (left && root_of(reader) == access->producer)
         return refuse_own_steps(state, access->producer);
-    if (left && order_of(state, root_of(reader)) < order_of(state, access->producer))
+    if (left && root_of(reader)->index < access->producer->index)
         return refuse_stage(state, access->producer, "%s reads %s, which is computed after it", reader->name,
                             access->producer->name);
     if (access->producer->at == NULL || !reads_earlier_step(reader, access))

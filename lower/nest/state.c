@@ -145,13 +145,6 @@ const StageState *root_of(const StageState *stage) {
     return stage;
 }
 
-int order_of(const NestState *state, const StageState *stage) {
-    int index = 0;
-    while (state->stages.items[index] != stage)
-        index++;
-    return index;
-}
-
 bool reads_tensor(const StageState *stage, const Tensor *tensor) {
     for (int i = 0; i < stage->accesses.count && !stage->nest.inlined; i++)
         if (stage->accesses.items[i].read->tensor == tensor)
@@ -206,25 +199,115 @@ Relation *relation_add(NestState *state, StageState *stage, RelationKind kind, N
 
 /* --- stages ------------------------------------------------------------------------------------------------------- */
 
-StageState *state_producer(const NestState *state, const Tensor *tensor) {
-    if (tensor->role == ROLE_INPUT || tensor->role == ROLE_CONSTANT || tensor->role == ROLE_INITIAL)
-        return NULL;
-    for (int i = 0; i < state->stages.count; i++) {
-        StageState *stage = state->stages.items[i];
-        const Stage *made = stage->nest.stage;
-        if (stage->tensor == tensor || made->components[0].tensor == tensor ||
-            (made->component_count > 1 && stage_writes(made, tensor)))
-            return stage;
+/* Adds a stage to those that a map has under a key. */
+static void note_stage(NestState *state, StageList *list, StageState *stage) {
+    for (int i = 0; i < list->count; i++)
+        if (list->items[i] == stage)
+            return;
+    list_push(state->arena, list, stage);
+}
+
+static void note_name(NestState *state, Map *map, const char *name, StageState *stage) {
+    StageList *list = name_map_get(map, name);
+    if (list == NULL)
+        name_map_set(state->arena, map, name, list = ARENA_NEW(state->arena, StageList));
+    note_stage(state, list, stage);
+}
+
+static void note_maker(NestState *state, const Tensor *tensor, StageState *stage) {
+    StageList *list = address_map_get(&state->makers, tensor);
+    if (list == NULL)
+        address_map_set(state->arena, &state->makers, tensor, list = ARENA_NEW(state->arena, StageList));
+    note_stage(state, list, stage);
+}
+
+/* Makes the stage what is found by the tensors that it writes. */
+static void set_computed(NestState *state, StageState *stage, const Stage *computed) {
+    stage->nest.stage = computed;
+    for (int c = 0; c < computed->component_count; c++) {
+        note_maker(state, computed->components[c].tensor, stage);
+        if (c > 0)
+            note_name(state, &state->by_component, computed->components[c].tensor->name, stage);
     }
-    return NULL;
+}
+
+static bool makes(const StageState *stage, const Tensor *tensor) {
+    return stage->tensor == tensor || stage_writes(stage->nest.stage, tensor);
+}
+
+StageState *state_producer(const NestState *state, const Tensor *tensor) {
+    const StageList *list = address_map_get(&state->makers, tensor);
+    StageState *first = NULL;
+    if (tensor->role == ROLE_INPUT || tensor->role == ROLE_CONSTANT || tensor->role == ROLE_INITIAL || list == NULL)
+        return NULL;
+    for (int i = 0; i < list->count; i++)
+        if ((first == NULL || list->items[i]->index < first->index) && makes(list->items[i], tensor))
+            first = list->items[i];
+    return first;
+}
+
+static bool has_component(const StageState *stage, const char *name) {
+    const Stage *computed = stage->nest.stage;
+    for (int c = 1; c < computed->component_count; c++)
+        if (strcmp(computed->components[c].tensor->name, name) == 0)
+            return true;
+    return false;
+}
+
+StageState *stage_by_name(const NestState *state, const char *name) {
+    const StageList *own = name_map_get(&state->by_name, name), *further = name_map_get(&state->by_component, name);
+    StageState *first = NULL;
+    for (int i = 0; own != NULL && i < own->count; i++)
+        if (first == NULL || own->items[i]->index < first->index)
+            first = own->items[i];
+    if (first != NULL || further == NULL)
+        return first;
+    for (int i = 0; i < further->count; i++)
+        if ((first == NULL || further->items[i]->index < first->index) && has_component(further->items[i], name))
+            first = further->items[i];
+    return first;
+}
+
+void stage_place(StageState *stage, Node *at) {
+    stage->at = at;
+    if (at != NULL)
+        at->holds = true;
+}
+
+void stage_own(StageState *stage, StageState *owner) {
+    stage->owner = owner;
+    if (owner != NULL)
+        owner->owns = true;
+}
+
+/* Puts the reader among the readers of the producer, which are in the order of execution. */
+static void note_reader(NestState *state, StageState *producer, StageState *reader) {
+    StageList *readers = &producer->readers;
+    int begin = 0, end = readers->count;
+    while (begin < end) {
+        int middle = begin + (end - begin) / 2;
+        if (readers->items[middle]->index < reader->index)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    if (begin == readers->count || readers->items[begin] != reader)
+        list_insert(state->arena, readers, begin, reader);
+}
+
+static void set_producer(NestState *state, StageState *stage, NestRead *access) {
+    access->producer = state_producer(state, access->read->tensor);
+    if (access->producer != NULL)
+        note_reader(state, access->producer, stage);
 }
 
 static void add_access(NestState *state, StageState *stage, const Expr *read, bool initial) {
-    list_push(state->arena, &stage->accesses, ((NestRead){read, initial, state_producer(state, read->tensor)}));
+    list_push(state->arena, &stage->accesses, ((NestRead){read, initial, NULL}));
+    set_producer(state, stage, &stage->accesses.items[stage->accesses.count - 1]);
 }
 
 void stage_rewrite(NestState *state, StageState *stage, const Stage *rewritten) {
-    stage->nest.stage = rewritten;
+    set_computed(state, stage, rewritten);
     stage->accesses.count = 0;
     EACH_VALUE_READ(read, rewritten)
         add_access(state, stage, read, false);
@@ -251,20 +334,32 @@ void stage_add_root(NestState *state, StageState *stage, const Var *axis, bool r
     list_push(state->arena, &stage->leaves, node);
 }
 
+static void number_stages(NestState *state, int from) {
+    for (int i = from; i < state->stages.count; i++)
+        state->stages.items[i]->index = i;
+}
+
 static void order_insert(NestState *state, StageState *stage, const StageState *before) {
-    int index = 0;
-    while (index < state->stages.count && state->stages.items[index] != before)
-        index++;
+    int index = before != NULL ? before->index : state->stages.count;
     list_insert(state->arena, &state->stages, index, stage);
+    number_stages(state, index);
+}
+
+void order_after(NestState *state, StageState *stage, const StageState *before) {
+    list_remove(&state->stages, stage->index);
+    number_stages(state, stage->index);
+    list_insert(state->arena, &state->stages, before->index + 1, stage);
+    number_stages(state, before->index + 1);
 }
 
 StageState *stage_add_bare(NestState *state, const Stage *stage, StageState *before) {
     StageState *added = ARENA_NEW(state->arena, StageState);
     added->name = stage->name;
     added->tensor = stage->components[0].tensor;
-    added->nest.stage = stage;
     added->roots = ARENA_ARRAY(state->arena, Node *, stage->axis_count + stage->reduction_count);
     order_insert(state, added, before);
+    set_computed(state, added, stage);
+    note_name(state, &state->by_name, added->name, added);
     return added;
 }
 
@@ -305,7 +400,7 @@ static void list_later_producers(NestState *state) {
     for (int i = 0; i < state->stages.count; i++) {
         StageState *stage = state->stages.items[i];
         for (int k = 0; stage->scan != NULL && k < stage->accesses.count; k++)
-            stage->accesses.items[k].producer = state_producer(state, stage->accesses.items[k].read->tensor);
+            set_producer(state, stage, &stage->accesses.items[k]);
     }
 }
 
@@ -326,14 +421,27 @@ NestState *state_new(Arena *arena, const Program *program, const Target *target,
     return state;
 }
 
-bool stages_have_name(const NestState *state, const char *name) {
-    for (int i = 0; i < state->stages.count; i++)
-        if (is_same_name(state->stages.items[i]->name, name))
-            return true;
-    for (int i = 0; i < state->nest.program->tensor_count; i++)
-        if (is_same_name(state->nest.program->tensors[i]->name, name))
-            return true;
-    return false;
+static bool tensors_have_name(NestState *state, const char *name) {
+    const Program *program = state->nest.program;
+    for (int i = 0; state->tensor_names.count == 0 && i < program->tensor_count; i++)
+        name_map_set(state->arena, &state->tensor_names, program->tensors[i]->name, (void *)program->tensors[i]);
+    return name_map_get(&state->tensor_names, name) != NULL;
+}
+
+bool stages_have_name(NestState *state, const char *name) {
+    return name_map_get(&state->by_name, name) != NULL || tensors_have_name(state, name);
+}
+
+const StageState *held_stage(const NestState *state, const StageState *stage) {
+    bool holds = false;
+    for (int i = 0; i < stage->leaves.count; i++)
+        holds |= stage->leaves.items[i]->holds;
+    for (int i = 0; holds && i < state->stages.count; i++) {
+        const StageState *other = state->stages.items[i];
+        if (other->at != NULL && other->at->loop.stage == &stage->nest)
+            return other;
+    }
+    return NULL;
 }
 
 /* Climbs from the stage to the place where it is computed, on to that stage's place, and so on. */

@@ -9,6 +9,7 @@
 #ifndef LOWER_NEST_STATE_H
 #define LOWER_NEST_STATE_H
 
+#include "lang/map.h"
 #include "lower/nest/form.h"
 
 #include <stddef.h>
@@ -27,6 +28,7 @@ typedef struct Node {
     struct Node *twin;  /* of a ".store" loop: the loop that it was copied from */
     int position;       /* a leaf's place among its stage's loops */
     bool kind_set;      /* a primitive named this loop: a ".store" loop then no longer follows its twin */
+    bool holds;         /* a stage was computed or stored at it, and may be still */
     int cuts_prim;      /* the primitive that partitioned it */
     int unroll_prim;    /* the primitive that unrolled it by a factor */
     const Form *extent; /* a root's is that of its domain until the stage's box is known */
@@ -104,6 +106,8 @@ typedef struct Layout {
 struct StageState {
     NestStage nest;
     const char *name;
+    int index;            /* its place in the order of execution */
+    StageList readers;    /* in this order: those that read it, and some that did */
     const Tensor *tensor; /* over the whole domain: the tensor that reads name */
     int root_count;
     Node **roots;               /* axes, then reductions */
@@ -112,6 +116,7 @@ struct StageState {
     LIST(NestRead) accesses;
     StageState *owner;   /* of a stage that cache_write made, not at root: the one that stores it and has its domain */
     StageState *scan;    /* the scan that computes it in its steps; the roots of both step axes are linked; or NULL */
+    bool owns;           /* it was the owner of a stage, and may be still */
     bool earlier_steps;  /* made by cache_read of what earlier steps of a scan wrote */
     Node *at;            /* the loop it is computed at; NULL: root */
     bool doubled;        /* computed one iteration ahead, in two buffers that take turns */
@@ -127,9 +132,9 @@ struct StageState {
     bool partial; /* it stores partial results: reduction loops of it are around what cache_write made of it */
     Scope scope;
     bool scope_set;
-    Box *boxes;        /* [rank], while finishing: what consumers read, */
+    Box *boxes;                        /* [rank], while finishing: what consumers read, */
     Box *unwrapped, *unwrapped_stores; /* and likewise before `else wrap` turns indices back; NULL: none does */
-    bool *unwraps;     /* [rank]: along it the box is the unwrapped one; NULL: along none */
+    bool *unwraps;                     /* [rank]: along it the box is the unwrapped one; NULL: along none */
     bool boxed;        /* runs over a box, not the whole domain: itself or its owner is computed at a loop */
     const Form **base; /* [rank]: the first index of the box, from which a root's value counts */
     const Form **axes; /* [root_count]: base + value of the root */
@@ -181,6 +186,10 @@ typedef struct NestState {
     Arena *arena;
     Forms forms;
     LIST(StageState *) stages;
+    Map makers;       /* from tensors to StageLists: who writes them, or did; */
+    Map by_name;      /* from the names of stages, */
+    Map by_component; /* and from those of the further tensors of tuples */
+    Map tensor_names; /* of the program; empty until somebody asks */
     LIST(Alias) aliases;
     int *alias_slots; /* hash table over their names; its size is a power of two */
     int alias_slot_count;
@@ -239,12 +248,18 @@ void stage_add_root(NestState *state, StageState *stage, const Var *axis, bool r
 /* Gives the stage a rewritten Stage, and lists its reads again. */
 void stage_rewrite(NestState *state, StageState *stage, const Stage *rewritten);
 StageState *state_producer(const NestState *state, const Tensor *tensor); /* NULL for an input */
-const Form *extent_form(NestState *state, const Expr *extent);            /* of a domain: over sizes alone */
+/* The first stage of this name, or that writes a further tensor of a tuple with the name; NULL: none. */
+StageState *stage_by_name(const NestState *state, const char *name);
+void stage_place(StageState *stage, Node *at);        /* computes it there; NULL: at the root */
+void stage_own(StageState *stage, StageState *owner); /* NULL: nobody owns it */
+/* The first stage that is computed at one of its loops; NULL: none. */
+const StageState *held_stage(const NestState *state, const StageState *stage);
+const Form *extent_form(NestState *state, const Expr *extent); /* of a domain: over sizes alone */
 /* Whether a stage that is not inlined reads the tensor. */
 bool reads_tensor(const StageState *stage, const Tensor *tensor);
 bool reads_stage(const StageState *consumer, const StageState *stage);
-const StageState *root_of(const StageState *stage);            /* the stage at root that it is computed in */
-int order_of(const NestState *state, const StageState *stage); /* its place in the order of execution */
+const StageState *root_of(const StageState *stage); /* the stage at root that it is computed in */
+void order_after(NestState *state, StageState *stage, const StageState *before); /* puts it behind that one */
 StageState *stage_of(const Node *node);
 const Node *next_outer(const Node *node); /* the loop around a leaf: of its stage, then of where that is computed */
 bool node_is_leaf(const Node *node);
@@ -253,7 +268,7 @@ int first_reduction(const StageState *stage); /* the place of its first reductio
 Relation *relation_add(NestState *state, StageState *stage, RelationKind kind, Node *whole, int count);
 /* Whether the stage is computed inside the body of a loop, which belongs to its owner or to one of its consumers. */
 bool stage_is_inside(const StageState *stage, const Node *loop);
-bool stages_have_name(const NestState *state, const char *name);
+bool stages_have_name(NestState *state, const char *name);
 const char *loop_text(NestState *state, const Node *node);         /* "C.io" */
 const char *loops_text(NestState *state, const StageState *stage); /* "C.jo, C.io and C.ii" */
 

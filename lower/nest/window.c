@@ -37,6 +37,8 @@ bool apply_store_at(NestState *state, const Prim *prim) {
         no_effect(state);
     stage->stored = true;
     stage->store = loop;
+    if (loop != NULL)
+        loop->holds = true;
     return true;
 }
 

@@ -179,8 +179,8 @@ void unwrap_stage(NestState *state, StageState *stage) {
     if (stage->unwraps == NULL)
         return;
     Arena *arena = state->arena;
-    for (int i = 0; i < state->stages.count; i++) {
-        StageState *reader = state->stages.items[i];
+    for (int i = 0; i < stage->readers.count; i++) {
+        StageState *reader = stage->readers.items[i];
         if (!reader->nest.inlined && reads_stage(reader, stage))
             stage_rewrite(state, reader, stage_rewrite_exprs(arena, reader->nest.stage, unwrap_read, stage));
     }

@@ -45,4 +45,10 @@ awk 'BEGIN { n = 1000; print "def g(float(N) x) -> (t" n ") {\n    t0(i) = x(i) 
     for (i = n - 1; i >= 0; i--) printf "    compute_at(t%d, t%d.i)\n", i, i + 1
     print "}" }' >places.tensor
 within 0 "a thousand stages, each computed at the next" places.tensor
+awk 'BEGIN { n = 9900; print "def g(float(N) x) -> (t" n ") {\n    t0(i) = x(i) + 1"
+    for (i = 1; i <= n; i++) printf "    t%d(i) = t%d(i) * 2\n", i, i - 1
+    print "}\nexport g(N=64)\nschedule g on x86 {"
+    for (i = 0; i < n; i++) printf i % 4 ? "    inline(t%d)\n" : "    o%d, i%d = split(t%d.i, 8)\n", i, i, i
+    print "}" }' >stages.tensor
+within 0 "ten thousand stages, of which each is inlined or split" stages.tensor
 done_testing
