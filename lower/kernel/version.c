@@ -41,6 +41,7 @@ typedef struct Version {
     LIST(Condition) found;
     int64_t size;       /* stores below after unrolling */
     bool uniform_only;  /* see Context */
+    bool only_size;     /* conditions are not asked for */
     bool loops, serial; /* the statement holds a loop; a loop that stays one */
 } Version;
 
@@ -114,9 +115,9 @@ static void add_conditions(Version *v, Expr *condition, bool guard) {
 static void collect(Version *v, Stmt *stmt, int64_t copies) {
     int64_t extent = 1;
     EACH_STMT_READ(read, stmt)
-        if (read->guard)
+        if (read->guard && !v->only_size)
             add_conditions(v, read->guard, false);
-    if (stmt->kind == STMT_IF)
+    if (stmt->kind == STMT_IF && !v->only_size)
         add_conditions(v, stmt->condition, true);
     if (stmt->kind == STMT_STORE)
         v->size += copies;
@@ -267,6 +268,14 @@ static Version collect_all(Context context, Stmt *const *stmts, int count) {
     for (int i = 0; i < count; i++)
         collect(&v, stmts[i], 1);
     return v;
+}
+
+/* Stores after unrolling. */
+static int64_t size_of(Arena *arena, const StmtList *body) {
+    Version v = {.arena = arena, .only_size = true};
+    for (int i = 0; i < body->count; i++)
+        collect(&v, body->items[i], 1);
+    return v.size;
 }
 
 static StmtList run_of(const StmtList *body, int first, int count) {
@@ -772,6 +781,6 @@ StmtList version_body(Kernel *kernel, const StmtList *body) {
     Room room = {kernel, 0, copied_nodes(body)};
     Context context = {
         .arena = kernel->arena, .room = &room, .budget = EXACT_BUDGET, .counts = target && target->masked_bytes > 0};
-    context.is_small = collect_all(context, body->items, body->count).size <= TILES_MOST;
+    context.is_small = size_of(kernel->arena, body) <= TILES_MOST;
     return version_list(context, body);
 }
