@@ -156,6 +156,7 @@ static void publish(NestState *state) {
         publish_stage(state, state->stages.items[i]);
         state->nest.stages[i] = &state->stages.items[i]->nest;
     }
+    list_producers(&state->nest);
     share_buffers(state);
     publish_children(state);
     find_constants(state);

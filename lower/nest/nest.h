@@ -107,7 +107,8 @@ typedef struct Nest {
     const Program *program;
     const Target *target;
     int stage_count;
-    NestStage **stages; /* in order of execution, inlined ones too */
+    NestStage **stages;                    /* in order of execution, inlined ones too */
+    const struct NestProducers *producers; /* of tensors among these stages: nest/query.c */
     int ineffective_count;
     const int *ineffective; /* primitives that had no effect: each gets a warning */
 } Nest;

@@ -3,7 +3,27 @@
 
 /* --- producers ---------------------------------------------------------------------------------------------------- */
 
+/* Of the stages of a list. A part of a nest is a copy of it with another list. */
+struct NestProducers {
+    NestStage **stages;
+    Map by_tensor; /* the first that writes it */
+};
+
+void list_producers(Nest *nest) {
+    struct NestProducers *producers = ARENA_NEW(nest->arena, struct NestProducers);
+    producers->stages = nest->stages;
+    for (int i = 0; i < nest->stage_count; i++) {
+        const Stage *stage = nest->stages[i]->stage;
+        for (int c = 0; c < stage->component_count; c++)
+            if (address_map_get(&producers->by_tensor, stage->components[c].tensor) == NULL)
+                address_map_set(nest->arena, &producers->by_tensor, stage->components[c].tensor, nest->stages[i]);
+    }
+    nest->producers = producers;
+}
+
 const NestStage *nest_producer(const Nest *nest, const Tensor *tensor) {
+    if (nest->producers != NULL && nest->producers->stages == nest->stages)
+        return address_map_get(&nest->producers->by_tensor, tensor);
     for (int i = 0; i < nest->stage_count; i++)
         if (stage_writes(nest->stages[i]->stage, tensor))
             return nest->stages[i];

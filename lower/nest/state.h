@@ -411,6 +411,10 @@ bool check_tensorized(NestState *state, StageState *stage); /* after finish_boun
 /* Suggests cache_reads after which an instruction could run the loops from one inwards. The nest must be finished. */
 int suggest_layouts(NestState *state, const Node *node, const char *instr, Prim *prims, int limit);
 
+/* --- nest/query.c --- */
+
+void list_producers(Nest *nest); /* of a nest that is published: then nest_producer need not look for them */
+
 /* --- nest/constant.c --- */
 
 void find_constants(NestState *state); /* of a nest that is published, but not its children */
