@@ -1,5 +1,6 @@
 /* program.c - questions about Programs, their text, and the values of size expressions. */
 #include "lang/program.h"
+#include "lang/map.h"
 #include "lang/sum.h"
 #include "lang/value.h"
 
@@ -190,7 +191,47 @@ bool stage_place_uses(const Stage *stage, const Var *axis) {
     return false;
 }
 
+/* Where the stages of a list are; places count from 1. */
+struct StagePlaces {
+    const Stage **stages;
+    int count;
+    Map by_address; /* of stages, and of the tensors that they write */
+    Map by_name;    /* of stages */
+};
+
+/* The first of several stages counts. */
+static void list_stage(Arena *arena, struct StagePlaces *places, int index) {
+    const Stage *stage = places->stages[index];
+    void *place = (void *)((intptr_t)index + 1);
+    if (!address_map_get(&places->by_address, stage))
+        address_map_set(arena, &places->by_address, stage, place);
+    if (stage->name && !name_map_get(&places->by_name, stage->name))
+        name_map_set(arena, &places->by_name, stage->name, place);
+    for (int c = 0; c < stage->component_count; c++)
+        if (!address_map_get(&places->by_address, stage->components[c].tensor))
+            address_map_set(arena, &places->by_address, stage->components[c].tensor, place);
+}
+
+void program_list_stages(Arena *arena, Program *program) {
+    struct StagePlaces *places = ARENA_NEW(arena, struct StagePlaces);
+    places->stages = program->stages;
+    places->count = program->stage_count;
+    for (int s = 0; s < places->count; s++)
+        list_stage(arena, places, s);
+    program->places = places;
+}
+
+/* NULL: its stages are not listed, or others are. */
+static const struct StagePlaces *listed(const Program *program) {
+    const struct StagePlaces *places = program->places;
+    return places && places->stages == program->stages && places->count == program->stage_count ? places : NULL;
+}
+
 const Stage *program_stage_of(const Program *program, const Tensor *tensor) {
+    const struct StagePlaces *places = listed(program);
+    intptr_t place = places ? (intptr_t)address_map_get(&places->by_address, tensor) : 0;
+    if (places)
+        return place ? program->stages[place - 1] : NULL;
     for (int i = 0; i < program->stage_count; i++)
         if (stage_writes(program->stages[i], tensor))
             return program->stages[i];
@@ -198,6 +239,9 @@ const Stage *program_stage_of(const Program *program, const Tensor *tensor) {
 }
 
 int program_stage_index(const Program *program, const Stage *stage) {
+    const struct StagePlaces *places = listed(program);
+    if (places)
+        return (int)(intptr_t)address_map_get(&places->by_address, stage) - 1;
     for (int i = 0; i < program->stage_count; i++)
         if (program->stages[i] == stage)
             return i;
@@ -232,10 +276,21 @@ const Instr *program_find_instr(const Program *program, const char *name) {
     return NULL;
 }
 
-const Stage *program_find_stage(const Program *program, const char *name) {
+static const Stage *stage_with_name(const Program *program, const char *name) {
+    const struct StagePlaces *places = listed(program);
+    intptr_t place = places ? (intptr_t)name_map_get(&places->by_name, name) : 0;
+    if (places)
+        return place ? program->stages[place - 1] : NULL;
     for (int i = 0; i < program->stage_count; i++)
         if (strcmp(program->stages[i]->name, name) == 0)
             return program->stages[i];
+    return NULL;
+}
+
+const Stage *program_find_stage(const Program *program, const char *name) {
+    const Stage *found = stage_with_name(program, name);
+    if (found || !strchr(name, '['))
+        return found;
     for (int i = 0; i < program->stage_count; i++)
         if (is_last_version(program, program->stages[i], name))
             return program->stages[i];

@@ -26,7 +26,7 @@ TreeWalk *stage_walk(TreeWalk *walk, const Stage *stage, bool values, bool initi
 #define EACH_VALUE_EXPR(e, stage) EACH_NODE(const Expr, e, stage_walk(&e##_walk, stage, true, false), expr_next)
 #define EACH_VALUE_READ(e, stage) EACH_NODE(const Expr, e, stage_walk(&e##_walk, stage, true, false), expr_next_read)
 #define EACH_INITIAL_READ(e, stage) EACH_NODE(const Expr, e, stage_walk(&e##_walk, stage, false, true), expr_next_read)
-bool stage_uses_tensor(const Stage *stage, const Tensor *tensor);     /* reads it */
+bool stage_uses_tensor(const Stage *stage, const Tensor *tensor); /* reads it */
 /* Of a stage that combines (condition && axis == e ? value : identity): e, the one value of the axis that counts for
  * given values of the others. NULL: all values of the axis count. */
 const Expr *stage_axis_value(const Stage *stage, int axis);
@@ -48,8 +48,11 @@ bool stage_is_ordered(const Program *program, const Stage *stage);
 /* A component of what a combiner makes of two tuples. */
 Expr *combiner_apply(Arena *arena, const Combiner *combiner, int component, Expr *const *left, Expr *const *right);
 
+/* Makes a program whose stages are complete quick to ask where they are. A copy with other stages is asked slowly until
+ * its own are listed. */
+void program_list_stages(Arena *arena, Program *program);
 const Stage *program_stage_of(const Program *program, const Tensor *tensor); /* that writes it, NULL for inputs */
-int program_stage_index(const Program *program, const Stage *stage);
+int program_stage_index(const Program *program, const Stage *stage);         /* -1: it has none like it */
 const Instr *program_find_instr(const Program *program, const char *name);
 const Stage *program_find_stage(const Program *program, const char *name);
 /* Parts of a stage as text: "best(n), at(n)", "argmax=", and its values or initial values: "(X(n, d), d)". */
@@ -72,7 +75,7 @@ double stage_flops(const Stage *stage);        /* of all terms; -1: a size is no
 int64_t tensor_elements(const Tensor *tensor); /* that its memory holds; -1 when not constant */
 
 /* --- of tensors that have a ElementOrder --- */
-Expr *tensor_size(Arena *arena, const Tensor *tensor); /* elements that its memory holds, also in row-major order */
+Expr *tensor_size(Arena *arena, const Tensor *tensor);   /* elements that its memory holds, also in row-major order */
 Expr *tensor_memory(Arena *arena, const Tensor *tensor); /* bytes of that */
 Expr *order_extent(Arena *arena, const Tensor *tensor, int part);
 Expr *order_offset(Arena *arena, const Tensor *tensor, Expr *const *index); /* in elements */
@@ -84,8 +87,8 @@ void order_print(Text *text, const ElementOrder *order);      /* "(d1/16, d0 ali
 /* A schedule as source text: the whole block, or the statements alone one a line (what records store). */
 void schedule_print(Text *text, const Schedule *schedule);
 void schedule_print_statements(Text *text, const Schedule *schedule);
-uint64_t schedule_hash(const Schedule *schedule); /* of its statements: equal if they are written alike */
-int schedule_hole_count(const Schedule *schedule);                    /* those of one name are one */
+uint64_t schedule_hash(const Schedule *schedule);  /* of its statements: equal if they are written alike */
+int schedule_hole_count(const Schedule *schedule); /* those of one name are one */
 int schedule_hole_number(const Schedule *schedule, const char *name); /* of a named hole; -1: there is none */
 /* Of a hole that is an argument of one of its statements, and the first of its name. */
 int schedule_hole_place(const Schedule *schedule, const PrimArg *hole);

@@ -292,6 +292,7 @@ typedef struct Program {
     const Tensor **tensors; /* all of them, arguments first */
     int stage_count;
     const Stage **stages;
+    const struct StagePlaces *places; /* of stages by their addresses, names and tensors: lang/program.c; or NULL */
     int requirement_count;
     Requirement *requirements;
     int scan_count;
@@ -340,9 +341,9 @@ typedef enum PrimArgKind {
     ARG_NAME, /* a loop, a stage, a tensor, a scope: "C.i", "O[1].r_k", "io", "register" */
     ARG_INT,
     ARG_HOLE, /* ?, ?name, ? in {2, 4, 8}: items are its ARG_INT choices; all of one name have one value */
-    ARG_OP, /* items are the two operands: name / integer or name % integer inside a layout; of a constraint + - * / */
-            /* % */
-            /* < > and, as one letter each, l (<=), g (>=), = (==), ! (!=) over names of holes and integers */
+    ARG_OP,  /* items are the two operands: name / integer or name % integer inside a layout; of a constraint + - * / */
+             /* % */
+             /* < > and, as one letter each, l (<=), g (>=), = (==), ! (!=) over names of holes and integers */
     ARG_LIST /* (j/16, k, j%16) */
 } PrimArgKind;
 
@@ -417,7 +418,7 @@ typedef struct Family {
 } Family;
 
 typedef struct Target {
-    const char *name;    /* "x86-64-v4", "host" */
+    const char *name; /* "x86-64-v4", "host" */
     const Family *family;
     const char *level;   /* the row of targets.def whose features it has */
     const char *backend; /* "llvm": a row of backends/backends.c */
@@ -433,8 +434,8 @@ typedef struct Target {
     bool avx512;            /* has its instructions for exponents, tables and NaN */
     bool converts_half;     /* has instructions for it, unless its features say otherwise */
     const Machine *machine; /* what takes how long */
-    int threads;       /* that generated code may use; 1: no parallel loops; 0: decided at run time */
-    bool host;         /* its objects run on this machine */
+    int threads;            /* that generated code may use; 1: no parallel loops; 0: decided at run time */
+    bool host;              /* its objects run on this machine */
     int block_threads; /* of a device: the most threads of one block; 0: a CPU, whose loops are not bound to axes */
 } Target;
 

@@ -229,6 +229,7 @@ static Program *bind_program(Binder *b, const struct Binding *bindings, int coun
         stages[i] = bind_stage(b, program->stages[i]);
     bound->stages = stages;
     bind_scans(b, stages);
+    program_list_stages(arena, bound);
     return bound;
 }
 

@@ -273,6 +273,7 @@ static Program *make_program(Transposition *transposition) {
     program->stages = ARENA_ARRAY(transposition->arena, const Stage *, from->stage_count);
     for (int s = 0; s < from->stage_count; s++)
         program->stages[s] = transpose_stage(transposition, from->stages[s]);
+    program_list_stages(transposition->arena, program);
     return program;
 }
 

@@ -370,5 +370,6 @@ Program *finish_program(CallFrame *frame, const char *symbol) {
     program->loc = frame->definition->ast->loc;
     fill_arguments(frame, program);
     fill_tensors(builder, program);
+    program_list_stages(program->arena, program);
     return program;
 }

@@ -92,7 +92,7 @@ static int joined_by(const Joining *joining, const Stage *stage) {
                 is_identity(inner->combine, inner->components[0].initial) &&
                 !expr_uses_tensor(stage->components[0].initial, read->tensor);
     return same && reads_once(joining->arena, stage, read) && !is_read_by_others(joining, stage, read->tensor) ? number
-                                                                                                              : -1;
+                                                                                                               : -1;
 }
 
 /* --- joining --- */
@@ -107,8 +107,8 @@ static const Stage *joined(Joining *joining, const Stage *stage, const Stage *in
         list[a] = (Substitution){inner->axes[a], read->args[a]};
     whole->reductions = ARENA_ARRAY(arena, const Var *, count);
     for (int r = 0; r < count; r++)
-        whole->reductions[r] = r < stage->reduction_count ? stage->reductions[r]
-                                                          : inner->reductions[r - stage->reduction_count];
+        whole->reductions[r] =
+            r < stage->reduction_count ? stage->reductions[r] : inner->reductions[r - stage->reduction_count];
     whole->reduction_count = count;
     whole->components[0].value =
         expr_simplify(arena, expr_substitute(arena, inner->components[0].value, list, inner->axis_count));
@@ -150,6 +150,7 @@ static Program *program_of(const Joining *joining) {
     for (int t = 0; t < from->tensor_count; t++)
         if (is_left(joining, from->tensors[t]))
             program->tensors[program->tensor_count++] = from->tensors[t];
+    program_list_stages(joining->arena, program);
     return program;
 }
 

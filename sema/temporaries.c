@@ -272,7 +272,7 @@ static const Stage *make_again(Making *making, const Stage *stage) {
     Expr *value = stage->components[0].value;
     Vars vars, axes = {.items = stage->axes, .count = stage->axis_count};
     bool known = false, whole = stage->combine == COMBINE_NONE && find_vars(making->arena, value, &vars) &&
-                 vars.count == axes.count && making->chooses(making, stage, value, &vars);
+                                vars.count == axes.count && making->chooses(making, stage, value, &vars);
     for (int i = 0; i < axes.count && whole; i++)
         whole = vars.items[i] == axes.items[i];
     for (int i = 0; i < making->made.count && whole; i++)
@@ -317,6 +317,7 @@ static void use_stages(Making *making, Program *program, const int *places) {
     program->tensors = making->tensors.items;
     program->tensor_count = making->tensors.count;
     move_requirements(making, program, places);
+    program_list_stages(making->arena, program);
 }
 
 /* NULL: nothing is computed again. */
