@@ -8,10 +8,11 @@
 typedef struct StageUses {
     const Stage *stage;
     bool inlined, grouped;
-    bool output; /* or what readers do not take in, as if it were one */
+    bool output;         /* or what readers do not take in, as if it were one */
     const Scan *scan;    /* the scan that computes it, unless it was taken out */
     bool reads_initial;  /* reads what a caller's buffer held: computed before anything is stored there */
     LIST(int) producers; /* the stages that it reads directly */
+    LIST(int) readers;   /* the reverse; a stage that reads it twice may be there twice */
     LIST(int) consumers; /* the stages that read it, also through inlined ones */
 } StageUses;
 

@@ -186,11 +186,12 @@ static void leave_constants(Grouping *grouping) {
         const NestStage *stage = nest->stages[i];
         if (!stage->constant)
             continue;
-        for (int s = 0; s < grouping->count; s++)
-            if (strcmp(grouping->facts[s].stage->name, stage->stage->name) == 0) {
-                grouping->facts[s].grouped = true;
-                space->constant[s] = true;
-            }
+        const Stage *own = program_find_stage(space->program, stage->stage->name);
+        if (own) {
+            int number = program_stage_index(space->program, own);
+            grouping->facts[number].grouped = true;
+            space->constant[number] = true;
+        }
     }
     arena_free(scratch);
 }

@@ -3,6 +3,7 @@
  */
 #include "autosched/space/grouping.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { INLINED_NODES = 128, CHEAP_USES = 4, CHEAP_OPERATIONS = 4 };
@@ -55,10 +56,40 @@ static void find_consumers(Grouping *grouping) {
             add_consumer(grouping, s, s, seen);
 }
 
+/* Lists the stages that read one, also through inlined ones; seen: the last stage for which a reader was looked at. */
+static void list_consumers(Grouping *grouping, int stage, int through, int *seen) {
+    const StageUses *read = &grouping->facts[through];
+    for (int r = 0; r < read->readers.count; r++) {
+        int reader = read->readers.items[r];
+        if (seen[reader] == stage)
+            continue;
+        seen[reader] = stage;
+        if (grouping->facts[reader].inlined)
+            list_consumers(grouping, stage, reader, seen);
+        else
+            list_push(grouping->space->arena, &grouping->facts[stage].consumers, reader);
+    }
+}
+
+static int by_number(const void *a, const void *b) {
+    return *(const int *)a - *(const int *)b;
+}
+
+/* The consumers of one stage, as find_consumers lists them: the others' may be out of date. */
+static void find_consumers_of(Grouping *grouping, int stage, int *seen) {
+    StageUses *facts = &grouping->facts[stage];
+    facts->consumers.count = 0;
+    list_consumers(grouping, stage, stage, seen);
+    if (facts->consumers.count > 1)
+        qsort(facts->consumers.items, (size_t)facts->consumers.count, sizeof(int), by_number);
+}
+
 static void list_producer(Grouping *grouping, StageUses *facts, const Tensor *tensor) {
-    const StageUses *producer = facts_of(grouping, tensor);
-    if (producer)
-        list_push(grouping->space->arena, &facts->producers, (int)(producer - grouping->facts));
+    StageUses *producer = facts_of(grouping, tensor);
+    if (!producer)
+        return;
+    list_push(grouping->space->arena, &facts->producers, (int)(producer - grouping->facts));
+    list_push(grouping->space->arena, &producer->readers, (int)(facts - grouping->facts));
 }
 
 bool stage_reads_initial(const Stage *stage) {
@@ -187,10 +218,15 @@ bool is_not_piped(Grouping *grouping, int stage) {
 
 void inline_stages(Grouping *grouping, bool (*among)(Grouping *grouping, int stage)) {
     Space *space = grouping->space;
+    int seen[grouping->count + 1];
+    for (int s = 0; s < grouping->count; s++)
+        seen[s] = -1;
     for (int s = 0; s < grouping->count; s++) {
-        find_consumers(grouping);
         StageUses *facts = &grouping->facts[s];
-        if (facts->inlined || !among(grouping, s) || !wants_inlining(grouping, facts))
+        if (facts->inlined)
+            continue;
+        find_consumers_of(grouping, s, seen);
+        if (!among(grouping, s) || !wants_inlining(grouping, facts))
             continue;
         Prim prim = {.op = PRIM_INLINE, .arg_count = 1, .args = ARENA_NEW(space->arena, PrimArg)};
         prim.args[0] = arg_name(facts->stage->name);

@@ -10,6 +10,7 @@
  * one group's stages. Of a program with a scan the other groups have parts as any.
  */
 #include "autosched/space/groups.h"
+#include "lang/map.h"
 
 #include <string.h>
 
@@ -35,12 +36,13 @@ void space_keep_apart(Space *space) {
 typedef struct Uses {
     Arena *arena;
     LIST(const Tensor *) tensors;
+    Map seen; /* from each of them to itself */
 } Uses;
 
 static void note_use(Uses *uses, const Tensor *tensor) {
-    for (int t = 0; t < uses->tensors.count; t++)
-        if (uses->tensors.items[t] == tensor)
-            return;
+    if (address_map_get(&uses->seen, tensor))
+        return;
+    address_map_set(uses->arena, &uses->seen, tensor, (void *)tensor);
     list_push(uses->arena, &uses->tensors, tensor);
 }
 
@@ -60,9 +62,12 @@ static void list_tensors(Program *part, Arena *arena) {
 static Program *marked_program(Arena *arena, const Space *space, const Stage *const *stages, const bool *marked) {
     const Program *whole = space->program;
     Program *part = ARENA_NEW(arena, Program);
+    int count = 0;
+    for (int s = 0; s < whole->stage_count; s++)
+        count += marked[s];
     *part = *whole;
-    part->stages = ARENA_ARRAY(arena, const Stage *, whole->stage_count + 1);
-    part->known = whole->known ? ARENA_ARRAY(arena, const void *, whole->stage_count + 1) : NULL;
+    part->stages = ARENA_ARRAY(arena, const Stage *, count + 1);
+    part->known = whole->known ? ARENA_ARRAY(arena, const void *, count + 1) : NULL;
     part->stage_count = 0;
     for (int s = 0; s < whole->stage_count; s++) {
         if (!marked[s])
@@ -75,17 +80,11 @@ static Program *marked_program(Arena *arena, const Space *space, const Stage *co
     return part;
 }
 
-static int stage_by_name(const Program *program, const char *name) {
-    for (int s = 0; s < program->stage_count; s++)
-        if (strcmp(program->stages[s]->name, name) == 0)
-            return s;
-    return -1;
-}
-
 /* Keeps the marked stages as a nest has them in which the stage is inlined; nest is NULL where it cannot be. */
 static bool keep_inlined(Space *space, const Nest *nest, int stage, const bool *marked) {
     for (int s = 0; nest && s < nest->stage_count; s++) {
-        int number = stage_by_name(space->program, nest->stages[s]->stage->name);
+        const Stage *own = program_find_stage(space->program, nest->stages[s]->stage->name);
+        int number = own ? program_stage_index(space->program, own) : -1;
         if (number >= 0 && marked[number])
             space->present[number] = nest->stages[s]->stage;
     }

@@ -18,8 +18,8 @@ typedef struct Cutting {
     Space *space;
     Arena *arena;
     const Program *whole;
-    int *task;     /* [group]: the first group of its task */
-    bool *own;     /* [stage]: of the task that is made */
+    int *task; /* [group]: the first group of its task */
+    bool *own; /* [stage]: of the task that is made */
     Program *part;
     LIST(const Tensor *) from; /* tensors of the whole, and */
     LIST(const Tensor *) to;   /* what stands for them in the task */
@@ -187,6 +187,7 @@ static void add_stages(Cutting *cutting) {
     for (int s = 0; s < cutting->whole->stage_count; s++)
         if (cutting->own[s])
             part->stages[part->stage_count++] = stage_in_task(cutting, cutting->whole->stages[s]);
+    program_list_stages(cutting->arena, part);
 }
 
 /* --- its arguments --- */

@@ -1,0 +1,19 @@
+#!/bin/sh
+# long.t - short texts that mean thousands of statements: an answer within 60 s of the processor's time, a tenth of which
+# is what it takes. Each of these took minutes while some step looked through all stages for each one.
+. "${srcdir:-.}/tests/lib.sh"
+cd "$work" || exit 1
+
+seconds=60
+if sanitized; then seconds=600; fi
+# within STATUS NAME ARGUMENT...: the compiler ends with this status in so many seconds of a processor.
+within() {
+    within_status=$1 within_name=$2; shift 2
+    # shellcheck disable=SC2016 # of the other shell
+    exits "$within_status" "$within_name" sh -c "ulimit -t $seconds; exec \"\$@\"" - "$TENSORC" --jobs=1 -w "$@"
+}
+
+awk 'BEGIN { print "def g(float(N) a) -> (b) { b(i) = a(i) + 1 }"; print "def f(float(N) a) -> (b) { b = g(a)"
+    for (i = 0; i < 6000; i++) print "b = g(b)"; print "}" }' >calls.tensor
+within 0 "six thousand calls for results of one name" -O2 -c calls.tensor -o calls.o
+done_testing
