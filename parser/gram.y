@@ -21,6 +21,7 @@
 }
 
 %union {
+    Text made;
     AstName name;
     ElementType type;
     AstExpr *expr;
@@ -107,7 +108,8 @@ static void grammar_error(const Loc *loc, Parser *parser, const char *message);
 %type <prim_args> prim_args prim_arg_list prim_items prim_places choices
 %type <prims> prims
 %type <name> place place_part
-%type <text> target_name instr_text lines
+%type <text> target_name instr_text
+%type <made> lines
 
 %%
 
@@ -456,13 +458,13 @@ instr: INSTR name '(' arguments ')' ON target_name needs '{' statements '}' inst
     ;
 
 /* Outside the rule of the block, so that an error here is not caught inside the block. */
-instr_text: '=' lines           { $$ = $2; }
+instr_text: '=' lines           { $$ = $2.text; }
     | error RESYNC              { $$ = ""; yyerrok; }
     ;
 
 /* LLVM IR of several lines is one STRING for each line. */
-lines: STRING                   { $$ = $1.text; }
-    | lines STRING              { $$ = arena_printf(parser->arena, "%s\n%s", $1, $2.text); }
+lines: STRING                   { $$ = (Text){.arena = parser->arena}, text_add(&$$, "%s", $1.text); }
+    | lines STRING              { $$ = $1, text_add(&$$, "\n%s", $2.text); }
     ;
 
 needs: %empty                   { $$ = (AstNames){0}; }

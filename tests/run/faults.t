@@ -309,6 +309,11 @@ awk 'BEGIN { print "def g(float(N) a) -> (b) { b(i) = a(i) + 1 }"; print "def f(
 exits 1 "a hundred thousand calls for results of one name, in processor time" \
     sh -c 'ulimit -t 30 && exec "$0" -fsyntax-only long.tensor' "$TENSORC"
 like "$(cat "$work/err")" 'long\.tensor:10002:.*error: a function has at most 10000 statements' "with the limit"
+awk 'BEGIN { print "instr q(float(4) acc, float(4) a) on x86 { acc(i) += a(i) } ="
+    for (i = 0; i < 400000; i++) print "\"x\""; print "def f(float(N) a) -> (y) { y(i) = a(i) }" }' >long.tensor
+# shellcheck disable=SC2016 # of the other shell
+runs "an instruction of four hundred thousand lines, in processor time" \
+    sh -c 'ulimit -t 30 && exec "$0" -fsyntax-only long.tensor' "$TENSORC"
 awk 'BEGIN { for (i = 0; i < 60000; i++) print "combiner c" i "(float v; float w) identity (0.0) { v + w }"
     for (i = 0; i < 60000; i++) print "def f" i "(float(N) a) -> (y) { y(i) = a(i) + 1 }"
     for (i = 1; i <= 60000; i++) print "export f0(N=" i ") as g" i }' >many.tensor
