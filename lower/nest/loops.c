@@ -25,7 +25,7 @@ static const char *result_name(NestState *state, const Prim *prim, int index, St
     if (index >= prim->result_count)
         return fresh_loop_name(state, stage, wanted);
     const char *name = prim->results[index];
-    if (!stage_has_loop(stage, name))
+    if (!stage_has_loop(state, stage, name))
         return name;
     refuse(state, "%s has a loop named %s; the names of a stage's loops are unique", stage->name, name);
     return NULL;
@@ -48,8 +48,8 @@ static void move_attached(NestState *state, const Node *from, Node *to) {
 static bool read_factors(NestState *state, const Prim *prim, int first, int count, int64_t *factors) {
     int64_t product = 1;
     bool all_ones = true;
-    for (int i = 0; i < count; i++) {
-        const PrimArg *arg = positional(prim, first + i);
+    const PrimArg *arg = positional(prim, first);
+    for (int i = 0; i < count; i++, arg = next_positional(prim, arg)) {
         if (!argument_integer(state, prim, arg, &factors[i]))
             return false;
         if (factors[i] < 1)
@@ -185,8 +185,9 @@ bool apply_tile(NestState *state, const Prim *prim) {
 
 Node **argument_loops(NestState *state, const Prim *prim, int count) {
     Node **nodes = ARENA_ARRAY(state->arena, Node *, count);
-    for (int i = 0; i < count; i++) {
-        nodes[i] = argument_loop(state, prim, positional(prim, i));
+    const PrimArg *arg = positional(prim, 0);
+    for (int i = 0; i < count; i++, arg = next_positional(prim, arg)) {
+        nodes[i] = argument_loop(state, prim, arg);
         if (nodes[i] == NULL)
             return NULL;
         for (int k = 0; k < i; k++)
@@ -372,11 +373,10 @@ bool apply_partition(NestState *state, const Prim *prim) {
                            loop_text(state, node));
     int count = positional_count(prim) - 1;
     int64_t *cuts = ARENA_ARRAY(state->arena, int64_t, count);
-    for (int i = 0; i < count; i++) {
-        const PrimArg *arg = positional(prim, i + 1);
+    const PrimArg *arg = positional(prim, 1);
+    for (int i = 0; i < count; i++, arg = next_positional(prim, arg))
         if (!argument_integer(state, prim, arg, &cuts[i]) || !check_cut(state, arg, cuts, i))
             return false;
-    }
     node->loop.cuts = cuts;
     node->loop.cut_count = count;
     node->cuts_prim = state->prim;

@@ -456,6 +456,13 @@ const PrimArg *positional(const Prim *prim, int index) {
     return NULL;
 }
 
+const PrimArg *next_positional(const Prim *prim, const PrimArg *arg) {
+    for (arg++; arg < prim->args + prim->arg_count; arg++)
+        if (arg->key == NULL)
+            return arg;
+    return NULL;
+}
+
 /* Checks positional arguments against the letters in prims.def. */
 static bool positional_check(NestState *state, const Prim *prim) {
     const char *spelling = prim_info[prim->op].spelling;
@@ -492,13 +499,17 @@ bool arguments_check(NestState *state, const Prim *prim) {
 
 /* --- names of results --------------------------------------------------------------------------------------------- */
 
-bool stage_has_loop(const StageState *stage, const char *name) {
-    return find_leaf(stage, name) != NULL;
+static bool is_loop_name(const NestState *state, const char *name) {
+    return name_map_get(&state->loop_names, name) != NULL;
+}
+
+bool stage_has_loop(const NestState *state, const StageState *stage, const char *name) {
+    return is_loop_name(state, name) && find_leaf(stage, name) != NULL;
 }
 
 /* Whether a made-up name is free: no loop has it, nor one that was split or fused, which may pass its name on. */
 bool loop_name_is_free(NestState *state, const StageState *stage, const char *name) {
-    return find_leaf(stage, name) == NULL && find_taken(stage, name) == NULL;
+    return !is_loop_name(state, name) || (find_leaf(stage, name) == NULL && find_taken(stage, name) == NULL);
 }
 
 const char *fresh_loop_name(NestState *state, const StageState *stage, const char *wanted) {

@@ -121,7 +121,7 @@ static const StageState *stage_in_hand(Offering *offering) {
         const Prim *prim = &offering->schedule->prims[p];
         for (int r = 0; r < prim->result_count; r++)
             for (int s = 0; s < state->stages.count; s++)
-                if (stage_has_loop(state->stages.items[s], prim->results[r]))
+                if (stage_has_loop(state, state->stages.items[s], prim->results[r]))
                     return state->stages.items[s];
     }
     for (int s = state->stages.count - 1; s >= 0; s--)

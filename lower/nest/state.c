@@ -119,6 +119,7 @@ const char *loops_text(NestState *state, const StageState *stage) {
 
 Node *node_new(NestState *state, StageState *stage, const char *name, bool reduction) {
     Node *node = ARENA_NEW(state->arena, Node);
+    name_map_set(state->arena, &state->loop_names, name, node);
     node->variable = (Var){.name = name, .kind = VAR_LOOP, .type = TYPE_INT64, .reduction = reduction};
     node->loop = (Loop){.var = &node->variable, .extent = -1, .reduction = reduction, .stage = &stage->nest};
     node->atom = (Expr){.kind = EXPR_VAR, .type = TYPE_INT64, .lanes = 1, .var = &node->variable};

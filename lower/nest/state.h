@@ -189,6 +189,7 @@ typedef struct NestState {
     Map makers;       /* from tensors to StageLists: who writes them, or did; */
     Map by_name;      /* from the names of stages, */
     Map by_component; /* and from those of the further tensors of tuples */
+    Map loop_names;   /* all that loops had */
     Map tensor_names; /* of the program; empty until somebody asks */
     LIST(Alias) aliases;
     int *alias_slots; /* hash table over their names; its size is a power of two */
@@ -289,13 +290,14 @@ bool argument_scope(NestState *state, const Prim *prim, StageState *stage);
 bool argument_scope_name(NestState *state, const PrimArg *arg, Scope *scope);
 /* The index of a word in a list; -1 when refused: "tail= is guard, mask, shift or exact, not x". */
 int argument_word(NestState *state, const PrimArg *arg, const char *what, const char *const *words, int count);
-bool arguments_check(NestState *state, const Prim *prim); /* as the row of prims.def says */
-const PrimArg *positional(const Prim *prim, int index);   /* NULL beyond the last */
+bool arguments_check(NestState *state, const Prim *prim);             /* as the row of prims.def says */
+const PrimArg *positional(const Prim *prim, int index);               /* NULL beyond the last */
+const PrimArg *next_positional(const Prim *prim, const PrimArg *arg); /* likewise */
 int positional_count(const Prim *prim);
 void number_holes(NestState *state, const Prim *prim);
 /* Names result number `index`: as given, or as written in the statement. The name must be free. */
 bool bind_loop(NestState *state, const Prim *prim, int index, Node *node);
-bool stage_has_loop(const StageState *stage, const char *name);
+bool stage_has_loop(const NestState *state, const StageState *stage, const char *name);
 bool loop_name_is_free(NestState *state, const StageState *stage, const char *name);
 const char *fresh_loop_name(NestState *state, const StageState *stage, const char *wanted);
 

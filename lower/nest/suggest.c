@@ -99,8 +99,8 @@ static int index_of(const Prim *prim, const PrimArg *arg) {
 /* unroll, vectorize, parallel, split: another loop of the stage. */
 static void suggest_other_loops(Suggestions *list) {
     bool innermost_first = list->prim->op == PRIM_VECTORIZE || list->prim->op == PRIM_UNROLL;
-    for (int i = 0; i < positional_count(list->prim); i++) {
-        const PrimArg *arg = positional(list->prim, i);
+    const PrimArg *arg = positional(list->prim, 0);
+    for (; arg != NULL; arg = next_positional(list->prim, arg)) {
         StageState *stage = stage_of_argument(list->state, arg);
         if (stage != NULL)
             suggest_loops_of(list, index_of(list->prim, arg), stage, innermost_first);
@@ -537,14 +537,14 @@ static void suggest_stages(Suggestions *list) {
 /* The statement with the loops that its wrong names are nearest to. */
 static void suggest_meant(Suggestions *list) {
     const char *kinds = prim_info[list->prim->op].positional;
+    const PrimArg *arg = positional(list->prim, 0);
     Prim *copy = NULL;
-    for (int i = 0, kind = 0; i < positional_count(list->prim);
-         i++, kind += isalpha((unsigned char)kinds[kind + 1]) != 0) {
-        const PrimArg *arg = positional(list->prim, i);
+    for (int kind = 0; arg != NULL; arg = next_positional(list->prim, arg)) {
         bool wrong = kinds[kind] == 'L' && arg->kind == ARG_NAME && loop_of_argument(list->state, arg) == NULL;
         const Node *meant = wrong ? loop_meant(list->state, arg->name) : NULL;
         if (meant != NULL && (copy = copy ? copy : suggest_changed(list)) != NULL)
             copy->args[index_of(list->prim, arg)].name = path_of(list->state, meant);
+        kind += isalpha((unsigned char)kinds[kind + 1]) != 0;
     }
 }
 

@@ -17,8 +17,8 @@ seconds=15
 if sanitized; then seconds=300; fi
 within() { exits "$1" "$2" sh -c "ulimit -t $seconds; exec \"\$@\"" - "$TENSORC" -O1 --threads=1 -w -c "$3" -o out.o; }
 
-many "$(splits 2 '')" 3000 >nested.tensor
-within 1 "three thousand splits, most of which do not fit" nested.tensor
+many "$(splits 2 '')" 15000 >nested.tensor
+within 1 "fifteen thousand splits, most of which do not fit" nested.tensor
 like "$(cat err)" '^nested.tensor:67:5: error: an index would not fit into 64 bits$' "the first of these is named"
 is "$(grep -c '^hint: legal here: a63, b63 = split(' err)" 3 "with what is legal instead"
 many "$(splits 1 'print "    vectorize(C.r_k)"; print "    unroll(b3)"')" >wrong.tensor
@@ -39,6 +39,10 @@ many "$(splits 1 'printf "    reorder("; for (i = n - 1; i >= 0; i--) printf "b%
 within 0 "in the opposite order" order.tensor
 many 'for (i = 0; i < n; i++) printf "    reorder(C.%s)\n", i % 2 ? "i, C.j" : "j, C.i"' >orders.tensor
 within 0 "a thousand reorders" orders.tensor
+many 'printf "    partition(C.j"; for (i = 1; i <= n; i++) printf ", %d", i; print ")"' 100000 |
+    sed 's/N=64/N=1000000/' >cuts.tensor
+within 1 "a loop in a hundred thousand pieces" cuts.tensor
+like "$(cat err)" '^cuts.tensor:4:5: error: .* make more than 16384 copies of the body of C$' "of which it is refused"
 awk 'BEGIN { n = 1000; print "def g(float(N) x) -> (t" n ") {\n    t0(i) = x(i) + 1"
     for (i = 1; i <= n; i++) printf "    t%d(i) = t%d(i) * 2\n", i, i - 1
     print "}\nexport g(N=64)\nschedule g on x86 {"
