@@ -1,6 +1,6 @@
 #!/bin/sh
-# long.t - short texts that mean thousands of statements: an answer within 60 s of the processor's time, a tenth of which
-# is what it takes. Each of these took minutes while some step looked through all stages for each one.
+# long.t - short texts that mean thousands of statements: an answer within 60 s of the processor's time, a tenth of
+# which is what it takes. Each took minutes while some step looked through all stages for each one.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
@@ -16,4 +16,14 @@ within() {
 awk 'BEGIN { print "def g(float(N) a) -> (b) { b(i) = a(i) + 1 }"; print "def f(float(N) a) -> (b) { b = g(a)"
     for (i = 0; i < 6000; i++) print "b = g(b)"; print "}" }' >calls.tensor
 within 0 "six thousand calls for results of one name" -O2 -c calls.tensor -o calls.o
+cat >loop.tensor <<'EOF'
+def step(float(N) x) -> (y) { y(i) = (x(i - 1) else wrap) + (x(i + 1) else edge) where i in 0:N }
+def f(float(N) x) -> (y) { y(i) = x(i)  for l in 0:4000 { y = step(y) } }
+export f(N=1000)
+EOF
+within 0 "a loop of four thousand calls" -O1 -c loop.tensor -o loop.o
+awk 'BEGIN { print "def g0(float(N) x) -> (y) { y(i) = (x(i - 1) else edge) + x(i) }"
+    for (i = 1; i <= 13; i++) printf "def g%d(float(N) x) -> (y) { y = g%d(g%d(x)) }\n", i, i - 1, i - 1
+    print "export g13(N=100)" }' >doubled.tensor
+within 0 "eight thousand calls in thirteen doublings" -O2 -c doubled.tensor -o doubled.o
 done_testing
