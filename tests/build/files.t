@@ -13,5 +13,6 @@ make -C "$work/build" -s distdir distdir=tree >"$work/distdir.log" 2>&1
 report $? "make distdir" || diag_file "$work/distdir.log"
 (cd "$work/build/tree" && find . -type f | sed 's#^\./##' | sort) >"$work/carried"
 is "$(comm -23 "$work/tracked" "$work/carried")" "" "the tarball carries every tracked file"
+is "$(cd "$srcdir" && git ls-files -s tests | grep '\.t$' | grep -v '^100755')" "" "all test programs can be run"
 
 done_testing
