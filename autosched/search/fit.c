@@ -55,7 +55,7 @@ static bool count_code(Space *space, const int *point, int only, int64_t *code) 
 }
 
 int64_t group_code(Space *space, int number, const int *point) {
-    int64_t code[space->groups.count];
+    int64_t code[space->groups.count + 1];
     return count_code(space, point, number, code) ? code[number] : INT64_MAX;
 }
 
@@ -152,8 +152,8 @@ static void count_again(Space *space, const int *point, const Fit *fit, const bo
 
 bool fit_code(Space *space, int *point, Fit *fit) {
     int count = space->groups.count;
-    int64_t code[count];
-    bool shrunk[count], any = false;
+    int64_t code[count + 1];
+    bool shrunk[count + 1], any = false;
     if (fit->fresh <= FEW_GROUPS || space->user || !count_code(space, point, -1, code))
         return false;
     for (int round = 0; round < ROUNDS; round++) {
