@@ -30,32 +30,6 @@ static void stage_reads(Grouping *grouping, const Stage *stage, Arena *arena, Re
     }
 }
 
-/* Adds the reader to the consumers of what the stage reads, also through inlined stages. seen: the last reader
- * added. */
-static void add_consumer(Grouping *grouping, int reader, int stage, int *seen) {
-    for (int p = 0; p < grouping->facts[stage].producers.count; p++) {
-        int producer = grouping->facts[stage].producers.items[p];
-        StageUses *facts = &grouping->facts[producer];
-        if (seen[producer] == reader)
-            continue;
-        seen[producer] = reader;
-        list_push(grouping->space->arena, &facts->consumers, reader);
-        if (facts->inlined)
-            add_consumer(grouping, reader, producer, seen);
-    }
-}
-
-static void find_consumers(Grouping *grouping) {
-    int seen[grouping->count + 1];
-    for (int s = 0; s < grouping->count; s++) {
-        grouping->facts[s].consumers.count = 0;
-        seen[s] = -1;
-    }
-    for (int s = 0; s < grouping->count; s++)
-        if (!grouping->facts[s].inlined)
-            add_consumer(grouping, s, s, seen);
-}
-
 /* Lists the stages that read one, also through inlined ones; seen: the last stage for which a reader was looked at. */
 static void list_consumers(Grouping *grouping, int stage, int through, int *seen) {
     const StageUses *read = &grouping->facts[through];
@@ -75,13 +49,21 @@ static int by_number(const void *a, const void *b) {
     return *(const int *)a - *(const int *)b;
 }
 
-/* The consumers of one stage, as find_consumers lists them: the others' may be out of date. */
+/* In the order of the stages. Those of other stages may be out of date. */
 static void find_consumers_of(Grouping *grouping, int stage, int *seen) {
     StageUses *facts = &grouping->facts[stage];
     facts->consumers.count = 0;
     list_consumers(grouping, stage, stage, seen);
     if (facts->consumers.count > 1)
         qsort(facts->consumers.items, (size_t)facts->consumers.count, sizeof(int), by_number);
+}
+
+static void find_all_consumers(Grouping *grouping) {
+    int seen[grouping->count + 1];
+    for (int s = 0; s < grouping->count; s++)
+        seen[s] = -1;
+    for (int s = 0; s < grouping->count; s++)
+        find_consumers_of(grouping, s, seen);
 }
 
 static void list_producer(Grouping *grouping, StageUses *facts, const Tensor *tensor) {
@@ -232,7 +214,7 @@ void inline_stages(Grouping *grouping, bool (*among)(Grouping *grouping, int sta
         prim.args[0] = arg_name(facts->stage->name);
         facts->inlined = inline_is_legal(grouping, &prim, s);
     }
-    find_consumers(grouping);
+    find_all_consumers(grouping);
 }
 
 /* --- scans --- */

@@ -165,7 +165,9 @@ static void count_reads(Space *space, Map *counts, const Stage *stage) {
 /* Of the stages in this list, inlined ones aside; all that is inlined is so by now. */
 static const Map *all_reads(Space *space, const Stage *const *stages) {
     Map *counts = &space->reads[stages != space->present];
-    for (int s = 0; s < space->program->stage_count && (s > 0 || !counts->count); s++)
+    if (counts->count)
+        return counts;
+    for (int s = 0; s < space->program->stage_count; s++)
         if (!space->inlined[s])
             count_reads(space, counts, stages[s]);
     return counts;

@@ -97,12 +97,12 @@ static void add_shape(Text *out, Arena *arena, const Program *program, const cha
     bool shifted = false;
     for (int d = 0; tensor->lower && d < tensor->rank; d++)
         shifted |= !is_zero(tensor->lower[d]);
-    if (shifted)
+    if (shifted) {
         text_add(&text, ", element 0 is %s(", tensor->name);
-    for (int d = 0; shifted && d < tensor->rank; d++)
-        text_add(&text, "%s%s", d ? ", " : "", expr_text(arena, tensor->lower[d]));
-    if (shifted)
+        for (int d = 0; d < tensor->rank; d++)
+            text_add(&text, "%s%s", d ? ", " : "", expr_text(arena, tensor->lower[d]));
         text_add(&text, ")");
+    }
     text_add(out, "%s%s", element_info[tensor->type].spelling, with_names(arena, program, names, text.text));
 }
 

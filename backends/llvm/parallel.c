@@ -88,8 +88,9 @@ static int64_t constant_of(const Expr *index) {
     return index->kind == EXPR_INT || index->kind == EXPR_OFFSET ? index->integer : 0;
 }
 
-/* Notes where in weights the nest reads: the least place is what is passed. */
-static void note_first(Outline *outline, const Tensor *tensor, Expr *const *index, int count) {
+/* Of weights the least place where the nest reads is what is passed. */
+static void collect_access(Outline *outline, const Tensor *tensor, Expr *const *index, int count) {
+    collect_tensor(outline, tensor);
     tensor = tensor_in_memory(tensor);
     bool weights = tensor->role == ROLE_CONSTANT || (tensor->role == ROLE_INPUT && tensor->constant);
     int64_t first = weights && count ? constant_of(index[0]) : 0;
@@ -100,10 +101,8 @@ static void note_first(Outline *outline, const Tensor *tensor, Expr *const *inde
 
 static void collect_expr(Outline *outline, const Expr *e) {
     Code *code = outline->code;
-    if (e->kind == EXPR_READ) {
-        collect_tensor(outline, e->tensor);
-        note_first(outline, e->tensor, e->args, e->count);
-    }
+    if (e->kind == EXPR_READ)
+        collect_access(outline, e->tensor, e->args, e->count);
     const void *key = e->kind == EXPR_VAR    ? (const void *)e->var
                       : e->kind == EXPR_READ ? (const void *)e->tensor
                                              : NULL;
@@ -134,10 +133,8 @@ static void collect_statements(Outline *outline, Stmt *const *statements, int co
         note_inner(outline, stmt);
         EACH_STMT_EXPR(e, stmt)
             collect_expr(outline, e);
-        if (stmt->kind == STMT_STORE || stmt->kind == STMT_PREFETCH) {
-            collect_tensor(outline, stmt->tensor);
-            note_first(outline, stmt->tensor, stmt->index, stmt->index_count);
-        }
+        if (stmt->kind == STMT_STORE || stmt->kind == STMT_PREFETCH)
+            collect_access(outline, stmt->tensor, stmt->index, stmt->index_count);
         if (stmt->kind == STMT_ALLOCATE)
             collect_placement(outline, stmt->tensor);
         outline->checks |= stmt->kind == STMT_CHECK;
@@ -148,9 +145,9 @@ static LLVMValueRef tensor_value(Outline *outline, int number) {
     Code *code = outline->code;
     const Tensor *tensor = outline->tensors.items[number];
     const Buffer *buffer = buffer_of(code, tensor);
-    LLVMValueRef beyond = index_constant(code, outline->firsts.items[number] - buffer->first);
     if (outline->firsts.items[number] == buffer->first)
         return buffer->pointer;
+    LLVMValueRef beyond = index_constant(code, outline->firsts.items[number] - buffer->first);
     return LLVMBuildInBoundsGEP2(code->builder, memory_type(code, tensor->type), buffer->pointer, &beyond, 1, "");
 }
 
