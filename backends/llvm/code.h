@@ -122,6 +122,8 @@ typedef struct Code {
     LLVMBasicBlockRef addresses_block, divisors_block;
     Map placements;           /* Tensor -> Placement: where the kernel's temporaries go */
     Map slices;               /* Stmt of a parallel loop -> Slices: its threads' temporaries */
+    Map shared;               /* SharedNest -> SharedCode */
+    Map shared_places;        /* Stmt that runs one -> LLVMValueRef *: where its temporaries begin, in bytes */
     LIST(Constant) constants; /* of the module */
     LIST(AddedConstant) added;
     Map constants_by_tensor; /* Tensor -> LLVMValueRef */
@@ -370,6 +372,15 @@ typedef struct Placement {
 typedef struct Slices {
     LLVMValueRef offset, bytes, count; /* first byte, bytes of one slice, how many slices */
 } Slices;
+/* A shared nest (llvm/shared.c). Places of its temporaries are counted from an address that its function gets. */
+typedef struct SharedCode {
+    LLVMValueRef bytes;          /* of its temporaries */
+    LIST(LLVMValueRef *) places; /* those, and what slices take: all that lies at run-time places is passed */
+    LLVMValueRef function;       /* NULL: it was not run yet */
+    LIST(LLVMValueRef) values;   /* passed at each run, before its own tensors and numbers */
+} SharedCode;
+void emit_shared_nest(Code *code, const Stmt *stmt);
+
 /* Decides where each temporary lives. The bytes that they need at run time, a multiple of the alignment, TOO_MANY_BYTES
  * if they are no number; NULL: none. The frame's sizes are checked, and its workspace is set. */
 LLVMValueRef temporary_bytes(Code *code, const Stmt *body);

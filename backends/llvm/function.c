@@ -358,7 +358,7 @@ static void call_variant(Code *code, const Program *program, const Variant *vari
 void begin_kernel(Code *code, const Kernel *kernel) {
     code->kernel = kernel;
     code->lanes_chosen = code->lanes_converted = code->functions_placed = 0;
-    code->placements = code->slices = code->checked = (Map){0};
+    code->placements = code->slices = code->shared = code->shared_places = code->checked = (Map){0};
     code->outlined_count = 0;
     forget_values(code);
 }

@@ -158,5 +158,6 @@ void emit_statement(Code *code, const Stmt *stmt) {
         return;
     case STMT_PREFETCH: emit_prefetch(code, stmt); return;
     case STMT_STEP: emit_step(code); return;
+    case STMT_SHARED: emit_shared_nest(code, stmt); return;
     }
 }

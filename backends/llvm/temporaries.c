@@ -26,6 +26,7 @@ typedef struct Layout {
     LLVMValueRef overflow; /* i1 */
     bool in_parallel;
     LIST(LLVMValueRef *) offsets; /* of what was laid out so far */
+    LIST(LLVMValueRef *) inside;  /* of slices: offsets in one, its bytes, how many there are */
 } Layout;
 
 /* --- checked arithmetic on sizes --- */
@@ -341,10 +342,47 @@ static LLVMValueRef lay_out_parallel(Layout *layout, const Stmt *stmt) {
     *slices = (Slices){.offset = none, .bytes = bytes, .count = thread_count(code)};
     address_map_set(code->arena, &code->slices, stmt, slices);
     list_push(code->arena, &layout->offsets, &slices->offset);
+    list_push(code->arena, &layout->inside, &slices->bytes);
+    list_push(code->arena, &layout->inside, &slices->count);
+    for (int i = 0; i < body.offsets.count; i++)
+        list_push(code->arena, &layout->inside, body.offsets.items[i]);
     return multiply_bytes(layout, bytes, slices->count);
 }
 
+/* The nest is a function with its own stack. Its temporaries are laid out once, from 0 on. */
+static SharedCode *lay_out_nest(Layout *layout, const SharedNest *nest) {
+    Code *code = layout->code;
+    SharedCode *shared = address_map_get(&code->shared, nest);
+    if (shared)
+        return shared;
+    Layout body = {.code = code, .overflow = layout->overflow};
+    shared = ARENA_NEW(code->arena, SharedCode);
+    shared->bytes = lay_out(&body, nest->kernel->body->body, nest->kernel->body->count);
+    layout->overflow = body.overflow;
+    for (int i = 0; i < body.offsets.count; i++)
+        list_push(code->arena, &shared->places, body.offsets.items[i]);
+    for (int i = 0; i < body.inside.count; i++)
+        list_push(code->arena, &shared->places, body.inside.items[i]);
+    address_map_set(code->arena, &code->shared, nest, shared);
+    return shared;
+}
+
+/* At each place where a shared nest runs its temporaries lie where that place has room for them. */
+static LLVMValueRef lay_out_shared(Layout *layout, const Stmt *stmt) {
+    Code *code = layout->code;
+    LLVMValueRef none = index_constant(code, 0), bytes = lay_out_nest(layout, stmt->shared)->bytes;
+    if (bytes == none)
+        return none;
+    LLVMValueRef *place = ARENA_NEW(code->arena, LLVMValueRef);
+    *place = none;
+    address_map_set(code->arena, &code->shared_places, stmt, place);
+    list_push(code->arena, &layout->offsets, place);
+    return bytes;
+}
+
 static LLVMValueRef lay_out_statement(Layout *layout, const Stmt *stmt) {
+    if (stmt->kind == STMT_SHARED)
+        return lay_out_shared(layout, stmt);
     bool outlined = stmt->kind == STMT_FOR && stmt->loop == LOOP_PARALLEL && !layout->code->single_thread;
     if (outlined && !layout->in_parallel)
         return lay_out_parallel(layout, stmt);

@@ -733,7 +733,8 @@ Kernel *kernel_build(Arena *arena, const Nest *nest, const ExpandOptions *option
                        .program = nest->program,
                        .target = nest->target,
                        .strict = options->strict || nest->program->strict,
-                       .part = options->part};
+                       .part = options->part,
+                       .share_each = options->share_each};
     kernel->body = finish_scans(arena, nest, stmt_block(arena, checks));
     return kernel;
 }

@@ -190,24 +190,36 @@ static void count_code(Counting *counting, KernelCode *code, const Stmt *stmt) {
         count_code(counting, code, stmt->otherwise[i]);
 }
 
+static void count_kernel(Counting *counting, KernelCode *code, const Kernel *kernel) {
+    count_code(counting, code, kernel->body);
+    for (int n = 0; n < kernel->shared.count; n++)
+        count_code(counting, code, kernel->shared.items[n]->kernel->body);
+}
+
 KernelCode kernel_code(Arena *arena, const Kernel *kernel) {
     KernelCode code = {0};
     Counting counting = {.arena = arena, .target = kernel->target};
-    count_code(&counting, &code, kernel->body);
+    count_kernel(&counting, &code, kernel);
     return code;
+}
+
+static int64_t function_registers(const Counting *counting, const Kernel *kernel) {
+    int64_t all = 0;
+    EACH_STMT(stmt, kernel->body)
+        EACH_STMT_EXPR(e, stmt)
+            all += is_sequence(e) ? registers_of(counting, e->type, e->lanes) : 0;
+    for (int n = 0; n < kernel->shared.count; n++)
+        all += function_registers(counting, kernel->shared.items[n]->kernel);
+    return all;
 }
 
 /* Most kernels have few, wherever they stand: only others are looked at for what loops compute once. */
 bool has_many_functions(Arena *arena, const Kernel *kernel) {
     KernelCode code = {0};
     Counting counting = {.arena = arena, .target = kernel->target};
-    int64_t all = 0;
-    EACH_STMT(stmt, kernel->body)
-        EACH_STMT_EXPR(e, stmt)
-            all += is_sequence(e) ? registers_of(&counting, e->type, e->lanes) : 0;
-    if (all <= FUNCTIONS_IN_PLACE)
+    if (function_registers(&counting, kernel) <= FUNCTIONS_IN_PLACE)
         return false;
-    count_code(&counting, &code, kernel->body);
+    count_kernel(&counting, &code, kernel);
     return counting.functions > FUNCTIONS_IN_PLACE;
 }
 

@@ -452,14 +452,22 @@ static void note_tensor(Found *found, const Tensor *tensor) {
         list_push(found->arena, &found->tensors, tensor);
 }
 
+static void note_constants(Found *found, Stmt *body) {
+    EACH_STMT(s, body) {
+        if (s->kind == STMT_PREFETCH) /* simplification may have removed all reads of it */
+            note_tensor(found, s->tensor);
+        for (int t = 0; s->shared && t < s->shared->tensor_count; t++)
+            note_tensor(found, s->tensors[t]);
+        EACH_STMT_READ(read, s)
+            note_tensor(found, read->tensor);
+    }
+}
+
 int kernel_constants(Arena *arena, const Kernel *kernel, const Tensor ***list) {
     Found found = {.arena = arena, .program = kernel->program};
-    EACH_STMT(s, kernel->body) {
-        if (s->kind == STMT_PREFETCH) /* simplification may have removed all reads of it */
-            note_tensor(&found, s->tensor);
-        EACH_STMT_READ(read, s)
-            note_tensor(&found, read->tensor);
-    }
+    note_constants(&found, kernel->body);
+    for (int n = 0; n < kernel->shared.count; n++)
+        note_constants(&found, kernel->shared.items[n]->kernel->body);
     *list = found.tensors.items;
     return found.tensors.count;
 }

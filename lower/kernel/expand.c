@@ -10,6 +10,7 @@
 
 /* In order. The letter n prints the output of build. */
 const Pass pass_table[] = {
+    {"share", 'e', pass_share, "equal nests of a long function become one, which runs on other tensors each time"},
     {"guards", 'g', pass_guards, "conditions moved out of loops; loops split into full and partial tiles"},
     {"flatten", 'f', pass_flatten, "one element offset an access, simplified"},
     {"simplify", 's', pass_simplify, "simple conditions and extents; loops that run once removed"},
@@ -48,6 +49,16 @@ static void dump_after(const Kernel *kernel, const ExpandOptions *options, const
     *printed = text.text;
 }
 
+/* Runs the pass over the kernel and its shared nests. Whether one changed. */
+static bool run_pass(Kernel *kernel, const Pass *pass) {
+    const Stmt *body = kernel->body;
+    pass->run(kernel);
+    bool changed = kernel->body != body;
+    for (int n = 0; n < kernel->shared.count; n++)
+        changed |= run_pass(kernel->shared.items[n]->kernel, pass);
+    return changed;
+}
+
 Kernel *expand(Arena *arena, const Nest *nest, const ExpandOptions *options) {
     static const ExpandOptions defaults;
     char *printed = NULL;
@@ -60,14 +71,14 @@ Kernel *expand(Arena *arena, const Nest *nest, const ExpandOptions *options) {
         verify_after(kernel, "build", false);
     dump_after(kernel, options, "build", 'n', monotonic_seconds() - start, &printed);
     for (int i = 0; i < pass_count; i++) {
-        const Stmt *body = kernel->body;
         bool last = i == pass_count - 1;
         start = monotonic_seconds();
-        pass_table[i].run(kernel);
-        if (last ? !options->unverified : verify_each && kernel->body != body)
+        bool changed = run_pass(kernel, &pass_table[i]);
+        if (last ? !options->unverified : verify_each && changed)
             verify_after(kernel, verify_each ? pass_table[i].name : "the passes", last);
         dump_after(kernel, options, pass_table[i].name, pass_table[i].letter, monotonic_seconds() - start, &printed);
     }
+    take_shared_notes(kernel);
     kernel->functions_called = !options->unverified && has_many_functions(arena, kernel);
     return kernel;
 }

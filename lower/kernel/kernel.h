@@ -21,6 +21,7 @@
 #ifndef LOWER_KERNEL_KERNEL_H
 #define LOWER_KERNEL_KERNEL_H
 
+#include "lang/map.h"
 #include "lower/nest/nest.h"
 #include <stdio.h>
 
@@ -33,7 +34,8 @@ typedef enum StmtKind {
     STMT_ALLOCATE, /* tensor lives in body */
     STMT_CHECK,    /* return status unless condition; only before the first store to an output, in no parallel loop */
     STMT_PREFETCH, /* tensor(index...) is brought near; touches no memory, so the index may be out of bounds */
-    STMT_STEP      /* a scheduling barrier between steps of an unrolled reduction: loads do not move across it */
+    STMT_STEP,     /* a scheduling barrier between steps of an unrolled reduction: loads do not move across it */
+    STMT_SHARED    /* a nest that equal ones share, on these tensors and numbers; in no loop or condition */
 } StmtKind;
 
 typedef struct Stmt Stmt;
@@ -58,6 +60,11 @@ struct Stmt {
     Expr **index; /* STORE, PREFETCH: one for each dimension; once flattened a single RAMP or scalar */
     Expr *value;  /* STORE */
     Expr *guard;  /* STORE: bool of the value's lanes, or NULL */
+    /* SHARED: */
+    const struct SharedNest *shared;
+    const Tensor **tensors; /* in place of its tensors, each another one */
+    int64_t *numbers;       /* the values of its numbers */
+    const Map *own;         /* its loop variables and tensors -> those that they stand for here, for explanations */
 };
 
 /* EACH_STMT(s, root) { ... }: visits the statement and all below it, parents first; EACH_STMT_OF: several
@@ -90,6 +97,16 @@ typedef struct Packing {
     const struct Kernel *kernel; /* NAME_pack_ARG(sizes of ARG..., from, to) */
 } Packing;
 
+/* A nest that stands in a long function several times, with other tensors each time (share.c). */
+typedef struct SharedNest {
+    int number;            /* from 1 on, for texts */
+    struct Kernel *kernel; /* of which the body alone is the nest */
+    int tensor_count;
+    const Tensor **tensors; /* that it reads and stores; its own and small constants aside */
+    int number_count;
+    const Var **numbers; /* VAR_SIZE: parts of the tensors that it reads or stores */
+} SharedNest;
+
 typedef struct Kernel {
     Arena *arena;
     const Program *program; /* arguments, sizes, symbol */
@@ -109,6 +126,9 @@ typedef struct Kernel {
     LIST(const Var *) alone;     /* of parallel loops that became serial, as they have too little work for threads */
     LIST(const Tensor *) tested; /* stored in loops with tests, as copies without them would be too much code */
     bool part; /* buffers that nothing reads stay */
+    LIST(SharedNest *) shared;
+    const SharedNest *nest; /* whose kernel this is; or NULL */
+    bool share_each;
 } Kernel;
 
 typedef struct ExpandOptions {
@@ -120,6 +140,7 @@ typedef struct ExpandOptions {
     bool unverified;  /* the kernel is looked at, and no code is made of it */
     bool verify_each; /* the verifier runs after each pass that changes something, as it does with dump */
     bool part;        /* what nothing in it reads is read by the rest of a program */
+    bool share_each;  /* for tests: each nest is a shared one, and whole indices are numbers of it */
 } ExpandOptions;
 
 /* Computes the stages of the program that are known at compile time, once for all of its nests. */

@@ -37,6 +37,8 @@ Lifetimes kernel_lifetimes(Arena *arena, Stmt *const *statements, int count) {
         EACH_STMT(stmt, all.statements.items[i]) {
             if (stmt->kind != STMT_ALLOCATE)
                 note_use(&by_tensor, stmt->tensor, i);
+            for (int t = 0; stmt->shared && t < stmt->shared->tensor_count; t++)
+                note_use(&by_tensor, stmt->tensors[t], i);
             EACH_STMT_READ(read, stmt)
                 note_use(&by_tensor, read->tensor, i);
         }

@@ -155,6 +155,16 @@ Stmt *stmt_step(Arena *arena) {
     return make(arena, STMT_STEP, (Loc){0});
 }
 
+Stmt *stmt_shared(Arena *arena, const SharedNest *nest, const Tensor **tensors, int64_t *numbers, const Map *own,
+                  Loc loc) {
+    Stmt *stmt = make(arena, STMT_SHARED, loc);
+    stmt->shared = nest;
+    stmt->tensors = tensors;
+    stmt->numbers = numbers;
+    stmt->own = own;
+    return stmt;
+}
+
 static bool same_body(StmtList list, Stmt *const *body, int count) {
     return list.count == count &&
            (count == 0 || list.items == body || !memcmp(list.items, body, sizeof *body * (size_t)count));

@@ -34,6 +34,8 @@ Stmt *stmt_allocate(Arena *arena, const Tensor *tensor, StmtList body);
 Stmt *stmt_check(Arena *arena, Expr *condition, int status, Loc loc);
 Stmt *stmt_prefetch(Arena *arena, const Tensor *tensor, Expr **index, int index_count, Loc loc);
 Stmt *stmt_step(Arena *arena);
+Stmt *stmt_shared(Arena *arena, const SharedNest *nest, const Tensor **tensors, int64_t *numbers, const Map *own,
+                  Loc loc);
 /* stmt with other bodies: stmt itself when they are its own, NULL when it would do nothing. */
 Stmt *stmt_with_bodies(Arena *arena, Stmt *stmt, StmtList body, StmtList otherwise);
 
@@ -146,6 +148,9 @@ Stmt *scan_to_last(Arena *arena, Stmt *steps, const Tensor *tensor, int dimensio
 /* The body of the kernel with its scans by rows, and with room only for the steps that are read later. */
 Stmt *finish_scans(Arena *arena, const Nest *nest, Stmt *body);
 Kernel *kernel_build(Arena *arena, const Nest *nest, const ExpandOptions *options);
+void pass_share(Kernel *kernel);
+/* Gives the kernel the notes of its shared nests, for each statement that runs one. */
+void take_shared_notes(Kernel *kernel);
 void pass_guards(Kernel *kernel);
 void pass_flatten(Kernel *kernel);
 void pass_simplify(Kernel *kernel);

@@ -53,6 +53,9 @@ static void note_stmt(Place *place, const Stmt *stmt) {
         note_use(place, read->tensor, read->args[0], true);
     if (stmt->kind == STMT_STORE)
         note_use(place, stmt->tensor, stmt->index[0], false);
+    for (int t = 0; stmt->shared && t < stmt->shared->tensor_count; t++)
+        if (stmt->tensors[t]->role == ROLE_TEMPORARY)
+            find_uses(place, stmt->tensors[t])->read = true;
 }
 
 /* --- changes ------------------------------------------------------------------------------------------------------ */

@@ -328,6 +328,19 @@ static void print_allocate(Printer *p, const Stmt *stmt) {
     p->names.count = names;
 }
 
+/* run nest 1(x, y, 5): its tensors, then its numbers. */
+static void print_shared(Printer *p, const Stmt *stmt) {
+    const SharedNest *nest = stmt->shared;
+    text_add(p->text, "run nest %d(", nest->number);
+    for (int i = 0; i < nest->tensor_count; i++) {
+        text_add(p->text, i ? ", " : "");
+        print_name(p, stmt->tensors[i], stmt->tensors[i]->name);
+    }
+    for (int i = 0; i < nest->number_count; i++)
+        text_add(p->text, "%s%lld", i || nest->tensor_count ? ", " : "", (long long)stmt->numbers[i]);
+    text_add(p->text, ")");
+}
+
 static void print_stmt(Printer *p, const Stmt *stmt) {
     line_start(p);
     switch (stmt->kind) {
@@ -353,6 +366,7 @@ static void print_stmt(Printer *p, const Stmt *stmt) {
         print_access(p, stmt);
         break;
     case STMT_STEP: text_add(p->text, "step"); break;
+    case STMT_SHARED: print_shared(p, stmt); break;
     }
     text_add(p->text, "\n");
 }
@@ -393,6 +407,31 @@ static void print_constants(Printer *p, const Kernel *kernel) {
     text_add(p->text, count ? "\n" : "");
 }
 
+/* nest 1(global float x(100), global float y(100), number to 7) { */
+static void print_nest(Printer *p, const SharedNest *nest) {
+    int names = p->names.count;
+    text_add(p->text, "\n    nest %d(", nest->number);
+    for (int i = 0; i < nest->tensor_count; i++) {
+        const Tensor *tensor = nest->tensors[i];
+        name_add(p, tensor, tensor->name);
+        text_add(p->text, "%s%s ", i ? ", " : "", element_info[tensor->type].spelling);
+        print_name(p, tensor, tensor->name);
+        print_dims(p, tensor);
+    }
+    for (int i = 0; i < nest->number_count; i++) {
+        const Var *number = nest->numbers[i];
+        name_add(p, number, number->name);
+        text_add(p->text, "%s", i || nest->tensor_count ? ", " : "");
+        print_name(p, number, number->name);
+        text_add(p->text, " to %lld", (long long)number->most);
+    }
+    text_add(p->text, ")");
+    p->indent++;
+    print_body(p, nest->kernel->body->body, nest->kernel->body->count);
+    p->indent--;
+    p->names.count = names;
+}
+
 void kernel_print(Text *text, const Kernel *kernel) {
     Printer p = {.text = text};
     add_program_names(&p, kernel->program);
@@ -404,6 +443,9 @@ void kernel_print(Text *text, const Kernel *kernel) {
         text_add(text, " target %s", kernel->target->name);
     text_add(text, kernel->strict ? " strict" : "");
     print_constants(&p, kernel);
+    for (int n = 0; n < kernel->shared.count; n++)
+        print_nest(&p, kernel->shared.items[n]);
+    text_add(text, kernel->shared.count ? "\n" : "");
     print_body(&p, kernel->body->body, kernel->body->count);
     text_add(text, "\n");
 }

@@ -40,8 +40,12 @@ static bool loop_in_scope(const Verify *v, const Var *var) {
 
 static bool var_in_scope(const Verify *v, const Var *var) {
     const Program *program = v->kernel->program;
+    const SharedNest *nest = v->kernel->nest;
     if (var->kind == VAR_LOOP)
         return loop_in_scope(v, var);
+    for (int i = 0; nest && i < nest->number_count; i++)
+        if (nest->numbers[i] == var)
+            return true;
     for (int i = 0; i < program->size_count; i++)
         if (program->sizes[i] == var)
             return true;
@@ -59,6 +63,10 @@ static bool buffer_allocated(const Verify *v, const Tensor *tensor) {
 }
 
 static bool tensor_in_scope(const Verify *v, const Tensor *tensor) {
+    const SharedNest *nest = v->kernel->nest;
+    for (int i = 0; nest && i < nest->tensor_count; i++)
+        if (nest->tensors[i] == tensor)
+            return true;
     return tensor->role == ROLE_CONSTANT || program_is_given(v->kernel->program, tensor) || buffer_allocated(v, tensor);
 }
 
@@ -294,6 +302,21 @@ static void verify_arms(Verify *v, Stmt *stmt) {
     v->stores += stored;
 }
 
+static void verify_shared(Verify *v, Stmt *stmt) {
+    const SharedNest *nest = stmt->shared;
+    require(v, v->loops.count == 0, "a shared nest runs in no loop");
+    for (int i = 0; i < nest->tensor_count; i++) {
+        const Tensor *own = stmt->tensors[i], *tensor = nest->tensors[i];
+        require(v, tensor_in_scope(v, own), "a shared nest gets buffers inside their allocation");
+        require(v, own->type == tensor->type && own->role == tensor->role && own->rank == tensor->rank,
+                "a shared nest gets tensors that are like its own");
+        v->stores += is_output(own);
+    }
+    for (int i = 0; i < nest->number_count; i++)
+        require(v, stmt->numbers[i] >= 0 && stmt->numbers[i] <= nest->numbers[i]->most,
+                "a number of a shared nest is in its range");
+}
+
 static void verify_stmt(Verify *v, Stmt *stmt) {
     switch (stmt->kind) {
     case STMT_BLOCK: require(v, false, "a block stands only around the whole kernel"); break;
@@ -317,6 +340,7 @@ static void verify_stmt(Verify *v, Stmt *stmt) {
         verify_index(v, stmt->tensor, stmt->index, stmt->index_count, 1);
         break;
     case STMT_STEP: break;
+    case STMT_SHARED: verify_shared(v, stmt); break;
     }
 }
 
@@ -329,6 +353,11 @@ static void verify_body(Verify *v, Stmt *const *body, int count) {
 }
 
 const char *kernel_verify(Arena *arena, const Kernel *kernel, bool flat) {
+    for (int n = 0; n < kernel->shared.count; n++) {
+        const char *broken = kernel_verify(arena, kernel->shared.items[n]->kernel, flat);
+        if (broken)
+            return broken;
+    }
     Verify v = {.arena = arena, .kernel = kernel, .flat = flat};
     verify_body(&v, kernel->body->body, kernel->body->count);
     if (!v.broken)

@@ -473,6 +473,30 @@ static void run_allocate(Run *r, const Stmt *stmt) {
     arena_free(own);
 }
 
+/* The nest's own tensors and numbers stand for those of the statement. */
+static void run_shared(Run *r, const Stmt *stmt) {
+    const SharedNest *nest = stmt->shared;
+    int buffers = r->buffers.count;
+    Buffer *own = ARENA_ARRAY(r->arena, Buffer, nest->tensor_count + 1);
+    for (int i = 0; i < nest->tensor_count; i++) {
+        const Buffer *buffer = find_buffer(r, stmt->tensors[i]);
+        if (!buffer)
+            return;
+        own[i] = *buffer;
+        own[i].tensor = nest->tensors[i];
+    }
+    for (int i = 0; i < nest->tensor_count; i++)
+        list_push(r->arena, &r->buffers, own[i]);
+    for (int i = 0; i < nest->number_count; i++) {
+        list_push(r->arena, &r->vars, ((SizeValue){nest->numbers[i], stmt->numbers[i]}));
+        list_push(r->arena, &r->scalars, ((Cell){.value = {.type = TYPE_INT64, .integer = stmt->numbers[i]}}));
+    }
+    run_body(r, nest->kernel->body->body, nest->kernel->body->count);
+    r->vars.count -= nest->number_count;
+    r->scalars.count -= nest->number_count;
+    r->buffers.count = buffers;
+}
+
 static void run_stmt(Run *r, const Stmt *stmt) {
     r->at = stmt;
     arena_reset(r->scratch);
@@ -496,6 +520,7 @@ static void run_stmt(Run *r, const Stmt *stmt) {
             eval_index(r, stmt->index[d]);
         break;
     case STMT_STEP: break;
+    case STMT_SHARED: run_shared(r, stmt); break;
     }
 }
 
