@@ -14,7 +14,7 @@
 
 enum {
     MANY_NESTS = 64,    /* of a function that is long: others compile quickly, and gain from known addresses */
-    WORTH_CALLING = 32, /* nodes of a nest that is worth a call */
+    WORTH_CALLING = 16, /* nodes of a nest that is worth a call */
     MOST_NODES = 1 << 16,
     FEW_ELEMENTS = 16 /* of a constant whose elements may become parts of instructions */
 };
@@ -122,7 +122,7 @@ static bool is_number(const Match *match, const Tensor *tensor, const Expr *inde
 static bool indices_match(Match *match, const void *owner, const Tensor *tensor, Expr *const *a, Expr *const *b,
                           int count) {
     intptr_t known = (intptr_t)address_map_get(match->places, owner), place = known ? known - 1 : match->first.count;
-    for (int d = 0; d < count; d++) {
+    for (int d = 0; d < count; d++) { /* what several statements of the one share may be several in the other */
         bool number = is_number(match, tensor, a[d]) && b[d]->kind == EXPR_INT && b[d]->integer >= 0;
         if (known && match->second.items[place + d] != (number ? b[d]->integer : -1))
             return false;
@@ -215,15 +215,13 @@ static bool join(const Sharing *sharing, Class *class, Unit *unit) {
     const Unit *first = class->units.count ? class->units.items[0] : unit;
     if (!stmts_match(&match, first->stmt, unit->stmt))
         return false;
-    size_t bytes = sizeof *match.first.items * (size_t)match.first.count;
     if (unit == first) {
         class->number_count = match.first.count;
         class->numbers = match.first.items;
         class->places = places;
         for (int i = 0; i < match.tensors.count; i++)
             list_push(arena, &class->tensors, match.tensors.items[i]);
-    } else if (match.first.count != class->number_count || (bytes && memcmp(match.first.items, class->numbers, bytes)))
-        return false;
+    }
     unit->numbers = match.second.items;
     unit->own = own;
     unit->class = class;
