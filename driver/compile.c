@@ -130,6 +130,16 @@ static const char *functions_note(const Kernel *kernel) {
                                     : "";
 }
 
+/* How much code equal nests of a long function share. */
+static const char *shared_note(Arena *arena, const Kernel *kernel) {
+    int runs = 0;
+    EACH_STMT(stmt, kernel->shared.count ? kernel->body : NULL)
+        runs += stmt->kind == STMT_SHARED;
+    return runs ? arena_printf(arena, "equal nests are one function: %d nests, %d function%s\n", runs,
+                               kernel->shared.count, kernel->shared.count > 1 ? "s" : "")
+                : "";
+}
+
 /* Which parallel loops are none. */
 static const char *alone_note(Arena *arena, const Kernel *kernel) {
     const char **names = ARENA_ARRAY(arena, const char *, kernel->alone.count + 1);
@@ -145,8 +155,8 @@ static void print_reports(const Compilation *c, const Scheduled *scheduled, cons
         Text explained = {.arena = c->arena};
         schedule_notes(&explained, scheduled->schedule, "");
         block_notes(&explained, user_schedule(scheduled->unit, scheduled->nest->target), scheduled->schedule, "");
-        text_add(&explained, "%s%s%s", tested_note(c->arena, kernel), functions_note(kernel),
-                 alone_note(c->arena, kernel));
+        text_add(&explained, "%s%s%s%s", tested_note(c->arena, kernel), functions_note(kernel),
+                 shared_note(c->arena, kernel), alone_note(c->arena, kernel));
         nest_explain(&explained, scheduled->nest, &kernel->rolled);
         const char *algorithms = program_algorithms(c->arena, program);
         show(stdout, "%s: scheduled by %s; beside each loop what one iteration of it touches\n%s%s%s%s", symbol,

@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-    MANY_NESTS = 64,    /* of a function that is long: others compile quickly, and gain from known addresses */
+    MANY_NESTS = 32,    /* of a function that is long: others compile quickly, and gain from known addresses */
     WORTH_CALLING = 16, /* nodes of a nest that is worth a call */
     MOST_NODES = 1 << 16,
     FEW_ELEMENTS = 16 /* of a constant whose elements may become parts of instructions */

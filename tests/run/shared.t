@@ -1,0 +1,29 @@
+#!/bin/sh
+# shared.t - equal nests of a long function are one function: its results, how much code it has, and what is said of it.
+. "${srcdir:-.}/tests/lib.sh"
+here=$srcdir/tests/run
+cd "$work" || exit 1
+
+for level in -O0 -O1 -O2 "-O2 --threads=1"; do
+    # shellcheck disable=SC2086
+    runs "compiles with $level" "$TENSORC" -w $level -c "$here/shared.tensor" -o shared.o --header shared.h
+    ok "links" $CC -std=c11 -Wall -Wextra -Werror -I. "$here/shared.c" shared.o -o application -lm
+    runs "runs" ./application || diag_file out
+done
+
+# --- the code of 70 layers is not much more than that of a few
+"$TENSORC" -w -O2 --target=x86-64-v3 -S "$here/shared.tensor" -o long.s
+sed 's/L=70/L=3/' "$here/shared.tensor" >few.tensor
+"$TENSORC" -w -O2 --target=x86-64-v3 -S few.tensor -o few.s
+long=$(grep -c . long.s) few=$(grep -c . few.s)
+ok "70 layers have less than twice the code of 3: $long and $few lines" test "$long" -lt "$((2 * few))"
+
+# --- what is said
+capture "$TENSORC" -w -O1 --target=x86-64-v3 --explain-schedule -c "$here/shared.tensor" -o shared.o
+like "$(cat out)" '^equal nests are one function: [0-9]* nests, [0-9]* functions$' "that nests are one function"
+capture "$TENSORC" -w -O1 --target=x86-64-v3 --explain-schedule -c few.tensor -o few.o
+is "$(grep -c 'equal nests' out)" 0 "and nothing where they are not"
+"$TENSORC" -w -O0 --target=x86-64-v3 -emit-ir "$here/shared.tensor" -o - | sed 's/^ *//' >ir
+ok "the loop IR has the nests" grep -q '^nest 1(float ' ir
+ok "and where they run" grep -q '^run nest 1(' ir
+done_testing
