@@ -50,7 +50,8 @@ static void test_results(bool each) {
     }
     expect_layers(x, w, v, expected);
     is_int(kernel_run(kernel, NULL, (void *[]){x, w, v, y}, &fault), 0, "layers return OK");
-    ok(!fault && memcmp(y, expected, sizeof y) == 0, "layers%s compute what C computes", each ? ", all nests apart" : "");
+    ok(!fault && memcmp(y, expected, sizeof y) == 0, "layers%s compute what C computes",
+       each ? ", all nests apart" : "");
     arena_free(arena);
 }
 
