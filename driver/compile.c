@@ -228,8 +228,10 @@ static Kernel *schedule_kernel(Compilation *c, const Unit *unit, const Target *t
 
 /* A source cannot hold the schedule of a version for known sizes, or one for packed arguments only. They are written as
  * comments. */
-static void add_as_comment(Compilation *c, const Schedule *schedule, Text *text) {
+static void add_as_comment(const Compilation *c, const Schedule *schedule, Text *text) {
     Text block = {.arena = c->arena};
+    if (!c->options->emit_schedule)
+        return;
     schedule_print(&block, schedule);
     for (const char *line = block.text; line && *line;) {
         size_t length = strcspn(line, "\n");
@@ -430,8 +432,9 @@ static bool add_depfile(Compilation *c, const Target *const *targets, Outputs *o
     return true;
 }
 
+/* Where nobody asks for them this is left out: whether a schedule is closed takes a space of its whole program. */
 static void add_schedules(Compilation *c, const Scheduled *scheduled, Text *text) {
-    for (int i = 0; i < c->module->units.count; i++) {
+    for (int i = 0; c->options->emit_schedule && i < c->module->units.count; i++) {
         const Program *program = scheduled[i].unit->program;
         const Schedule *closed = schedule_closed(c, program, scheduled[i].nest->target, scheduled[i].schedule);
         schedule_print(text, schedule_with_algorithms(c, program, closed));

@@ -19,16 +19,17 @@ static bool together_legal(Space *space, const int *point) {
     return legal;
 }
 
-/* Stops groups from being plain, as many as are legal together: a refused range is halved. */
-static void add_legal(Space *space, const int *point, int first, int count, const bool *before) {
+/* Stops groups from being plain, as many as are legal together: a refused range is halved. Whether all of them are. */
+static bool add_legal(Space *space, const int *point, int first, int count, const bool *before) {
     leave_plain(space, first, count, false, before);
     if (count == 0 || together_legal(space, point))
-        return;
+        return count > 0;
     leave_plain(space, first, count, true, before);
     if (count == 1)
-        return;
+        return false;
     add_legal(space, point, first, count / 2, before);
     add_legal(space, point, first + count / 2, count - count / 2, before);
+    return false;
 }
 
 /* The stages of some groups, for messages: "a, b and 3 more". NULL: none. */
@@ -74,8 +75,7 @@ Schedule *space_combine(Arena *arena, Space *space, int *point, Fit *fit) {
     bool *before = ARENA_ARRAY(arena, bool, groups + 1), *shorter = ARENA_ARRAY(arena, bool, groups + 1);
     for (int g = 0; g < groups; g++)
         before[g] = space->groups.items[g]->skipped;
-    add_legal(space, point, 0, groups, before);
-    if (!together_legal(space, point))
+    if (!add_legal(space, point, 0, groups, before) && !together_legal(space, point))
         return NULL;
     if (fit)
         fit_together(arena, space, point, fit);

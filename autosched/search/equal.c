@@ -33,7 +33,8 @@ static bool group_is_equal(const Group *a, const Group *b) {
 
 int *equal_groups(Arena *arena, Space *space) {
     int groups = space->groups.count, *same = ARENA_ARRAY(arena, int, groups + 1);
-    const char **keys = ARENA_ARRAY(arena, const char *, groups + 1);
+    int *before = ARENA_ARRAY(arena, int, groups + 1); /* of a group that is equal to none: the one before it with */
+    Map last = {0};                                    /* its key; -1: none; from keys to the last one, counted from 1 */
     Arena *scratch = arena_new();
     for (int g = 0; g < groups; g++) {
         Group *group = space->groups.items[g];
@@ -41,11 +42,14 @@ int *equal_groups(Arena *arena, Space *space) {
         group_program(space, group);
         if (!stands_alone(space, group))
             continue;
-        keys[g] = arena_strdup(arena, layer_hash(scratch, group->part));
+        const char *key = arena_strdup(arena, layer_hash(scratch, group->part));
         arena_reset(scratch);
-        for (int h = 0; h < g && same[g] == g; h++)
-            if (keys[h] && !strcmp(keys[g], keys[h]) && group_is_equal(group, space->groups.items[h]))
+        before[g] = (int)(intptr_t)name_map_get(&last, key) - 1;
+        for (int h = before[g]; h >= 0; h = before[h])
+            if (group_is_equal(group, space->groups.items[h]))
                 same[g] = h;
+        if (same[g] == g)
+            name_map_set(arena, &last, key, (void *)(intptr_t)(g + 1));
     }
     arena_free(scratch);
     return same;
