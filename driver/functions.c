@@ -97,15 +97,24 @@ PlanFunction asked_of(Compilation *c, const Unit *unit, const Target *target) {
     return (PlanFunction){.programs = programs, .count = count, .target = target, .user = user};
 }
 
+/* Its stages are listed again: they may be others than those that it was bound with. */
+static Program *made_program(Compilation *c, const Program *program, const Schedule *user,
+                             Program *make(Arena *, const Program *, const Schedule *)) {
+    Program *made = make(c->arena, program, user);
+    if (made)
+        program_list_stages(c->arena, made);
+    return made;
+}
+
 /* The unit with another program made of each of its own. NULL: none can be made of its main one. */
 static const Unit *unit_made(Compilation *c, const Unit *unit, const Schedule *user,
                              Program *make(Arena *, const Program *, const Schedule *)) {
     Unit *made = ARENA_NEW(c->arena, Unit);
     *made = *unit;
-    made->program = make(c->arena, unit->program, user);
+    made->program = made_program(c, unit->program, user, make);
     made->alternatives = ARENA_ARRAY(c->arena, Program *, unit->alternative_count + 1);
     for (int i = 0; made->program && i < unit->alternative_count; i++)
-        made->alternatives[i] = make(c->arena, unit->alternatives[i], user);
+        made->alternatives[i] = made_program(c, unit->alternatives[i], user, make);
     return made->program ? made : NULL;
 }
 

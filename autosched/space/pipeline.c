@@ -88,6 +88,9 @@ typedef struct Finding {
     bool *taken;                /* by a pipeline */
     bool *member;               /* of the pipeline that is being found */
     int first;                  /* member */
+    const bool *suited;         /* to strips */
+    int *asked;                 /* the last root for which a stage was listed below */
+    LIST(int) read;             /* stages that members read and that were not looked at, ascending */
 } Finding;
 
 static bool all_near(const Stage *reader, const Tensor *tensor) {
@@ -110,16 +113,37 @@ static bool only_members_read(const Finding *finding, int stage) {
     return readers->count > 0 && !stage_is_required(finding->program, producer);
 }
 
-/* Takes in producers, from the root on. Returns the number of stages. */
+/* Lists what a member reads, once for each root. */
+static void list_read(Finding *finding, int root, int member) {
+    EACH_STAGE_READ(read, finding->stages[member]) {
+        const Stage *producer = program_stage_of(finding->program, read->tensor);
+        int number = producer ? program_stage_index(finding->program, producer) : member, at = finding->read.count;
+        if (number >= member || finding->asked[number] == root)
+            continue;
+        finding->asked[number] = root;
+        while (at > 0 && finding->read.items[at - 1] > number)
+            at--;
+        list_insert(finding->space->arena, &finding->read, at, number);
+    }
+}
+
+/* Takes in producers, from the root on: only what a member reads can be one, so no other stage is looked at. Returns
+ * the number of stages. */
 static int take_members(Finding *finding, int root) {
     int count = 1;
     finding->member[root] = true;
-    for (int s = root - 1; s >= 0 && count < STAGES_MOST; s--)
-        if (!finding->taken[s] && suits_strips(finding->space, s) && only_members_read(finding, s)) {
-            finding->member[s] = true;
-            finding->first = s;
-            count++;
-        }
+    finding->first = root;
+    finding->read.count = 0;
+    list_read(finding, root, root);
+    while (finding->read.count > 0 && count < STAGES_MOST) {
+        int s = finding->read.items[--finding->read.count];
+        if (finding->taken[s] || !finding->suited[s] || !only_members_read(finding, s))
+            continue;
+        finding->member[s] = true;
+        finding->first = s;
+        count++;
+        list_read(finding, root, s);
+    }
     return count;
 }
 
@@ -206,22 +230,36 @@ static Readers *find_readers(const Space *space) {
     return readers;
 }
 
+static void find_pipeline(Finding *finding, int root, bool small) {
+    int count = take_members(finding, root);
+    if (count > 1 && reads_neighbours(finding, root) && (small || is_large(finding, root)))
+        add_pipeline(finding, root, count);
+    for (int s = finding->first; s <= root; s++)
+        finding->member[s] = false;
+}
+
 void space_find_pipelines(Space *space) {
     const Program *program = space->program;
     bool small = has_rule_for_several(space);
-    bool taken[program->stage_count + 1], member[program->stage_count + 1];
-    const Readers *readers = find_readers(space);
-    for (int s = 0; s < program->stage_count; s++)
+    int count = program->stage_count, asked[count + 1];
+    bool taken[count + 1], member[count + 1], suited[count + 1];
+    for (int s = 0; s < count; s++) {
         taken[s] = space->held && space->held[s];
-    for (int root = program->stage_count - 1; root > 0; root--) {
-        if (taken[root] || !suits_strips(space, root))
-            continue;
-        Finding finding = {space, program, space->present, readers, taken, member, root};
-        memset(member, 0, sizeof member);
-        int count = take_members(&finding, root);
-        if (count > 1 && reads_neighbours(&finding, root) && (small || is_large(&finding, root)))
-            add_pipeline(&finding, root, count);
+        suited[s] = suits_strips(space, s);
+        member[s] = false;
+        asked[s] = -1;
     }
+    Finding finding = {.space = space,
+                       .program = program,
+                       .stages = space->present,
+                       .readers = find_readers(space),
+                       .taken = taken,
+                       .member = member,
+                       .suited = suited,
+                       .asked = asked};
+    for (int root = count - 1; root > 0; root--)
+        if (!taken[root] && suited[root])
+            find_pipeline(&finding, root, small);
 }
 
 Pipeline *pipeline_of(const Space *space, int stage) {
