@@ -227,12 +227,22 @@ static const Schedule *known_by_tasks(Planner *planner, const PlanFunction *func
 
 /* --- plans --- */
 
+/* The nest of a schedule that was chosen by the static model; NULL: it was not, or its nest was not built. */
+static const Nest *known_nest(const Planner *planner, const Schedule *schedule) {
+    for (int i = 0; i < planner->choices.count; i++)
+        if (planner->choices.items[i].choice->schedule == schedule)
+            return planner->choices.items[i].choice->nest;
+    return NULL;
+}
+
 Plan plan_of(const Planner *planner, const PlanFunction *function, int number, const Schedule *schedule,
              PlanOrigin origin) {
     Plan plan = {.program = function->programs[number], .number = number, .origin = origin};
     if (schedule) {
         plan.schedule = plan_named(planner->arena, schedule, plan.program->symbol, function->target);
-        plan.nest = nest_build(planner->arena, plan.program, plan.schedule, NULL, function->target, NULL);
+        plan.nest = known_nest(planner, schedule);
+        if (!plan.nest)
+            plan.nest = nest_build(planner->arena, plan.program, plan.schedule, NULL, function->target, NULL);
     }
     return plan.nest ? plan : (Plan){0};
 }

@@ -305,13 +305,12 @@ static void pack_arguments(Compilation *c, const Function *function, Kernel *ker
     if (!packed)
         return;
     double since = monotonic_seconds();
-    const Schedule *user = user_schedule(packed, target), *schedule = packing_schedule(c, &packed, function);
+    const Schedule *user = user_schedule(packed, target);
+    Scheduled scheduled = packing_schedule(c, packed, function);
     ExpandOptions options = {.strict = o->strict, .unchecked_gather = o->unchecked_gather};
-    Nest *nest = nest_build(c->arena, packed->program, schedule, NULL, target, NULL);
-    add_packing(kernel, nest, &options);
-    Scheduled scheduled = {packed, schedule, nest, schedule && schedule == user ? "the source" : "the default"};
+    add_packing(kernel, scheduled.nest, &options);
     if (!kernel->packed_as_is)
-        tell_packed_schedule(c, &scheduled, kernel->packed, schedule == user);
+        tell_packed_schedule(c, &scheduled, kernel->packed, scheduled.schedule == user);
     tell_packed(c, kernel);
     report_time(c, "pack", &since);
 }

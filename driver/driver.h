@@ -125,8 +125,8 @@ bool tuned_plan(Compilation *compilation, const Function *function, Plan *plan);
 /* schedule.c */
 /* The plan of a unit. False after a message. */
 bool choose_schedule(Compilation *compilation, const Unit *unit, const Target *target, Scheduled *scheduled);
-/* The schedule of a packing unit of the function; *unit becomes the one with its algorithms. NULL: as written. */
-const Schedule *packing_schedule(Compilation *compilation, const Unit **unit, const Function *function);
+/* The plan of a packing unit of the function; its unit is the one with its algorithms. No schedule: as written. */
+Scheduled packing_schedule(Compilation *compilation, const Unit *unit, const Function *function);
 /* What was not done to the stages that was meant to be, and why: a line each, after `before`. */
 void schedule_notes(Text *text, const Schedule *schedule, const char *before);
 

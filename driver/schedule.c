@@ -79,14 +79,20 @@ bool choose_schedule(Compilation *c, const Unit *unit, const Target *target, Sch
 
 /* --- packed arguments --- */
 
-const Schedule *packing_schedule(Compilation *c, const Unit **unit, const Function *function) {
-    const Unit *all = *unit;
+Scheduled packing_schedule(Compilation *c, const Unit *unit, const Function *function) {
     const Target *target = function->target;
-    PlanFunction asked = asked_of(c, all, target);
+    PlanFunction asked = asked_of(c, unit, target);
     asked.unpacked = &function->asked;
-    if (plan_is_exact(&c->planner, &asked))
-        return nest_build(c->arena, all->program, asked.user, NULL, target, NULL) ? asked.user : NULL;
-    Plan plan = plan_default(&c->planner, &asked);
-    *unit = plan.number ? unit_with(c, all, plan.number - 1) : all;
-    return plan.schedule;
+    if (plan_is_exact(&c->planner, &asked)) {
+        const Nest *nest = nest_build(c->arena, unit->program, asked.user, NULL, target, NULL);
+        if (nest)
+            return (Scheduled){unit, asked.user, nest, origins[PLAN_BY_SOURCE]};
+    } else {
+        Plan plan = plan_default(&c->planner, &asked);
+        if (plan.nest)
+            return (Scheduled){plan.number ? unit_with(c, unit, plan.number - 1) : unit, plan.schedule, plan.nest,
+                               origins[PLAN_BY_DEFAULT]};
+    }
+    return (Scheduled){unit, NULL, nest_build(c->arena, unit->program, NULL, NULL, target, NULL),
+                       origins[PLAN_BY_DEFAULT]};
 }

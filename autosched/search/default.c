@@ -143,7 +143,9 @@ StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t s
     for (int g = 0; g < groups; g++)
         plain[g] = space->groups.items[g]->skipped;
     bool possible = !space->user || !space->groups.items[0]->hopeless;
-    Schedule *schedule = possible ? space_combine(arena, space, point, effort != EFFORT_ROUGH ? &fit : NULL) : NULL;
+    const Nest *nest = NULL;
+    Fit *fits = effort != EFFORT_ROUGH ? &fit : NULL;
+    Schedule *schedule = possible ? space_combine_with(arena, space, point, fits, &nest) : NULL;
     bool exact = schedule != NULL;
     for (int g = 0; g < groups; g++) {
         exact &= group_is_in_order(space, space->groups.items[g], point);
@@ -154,7 +156,7 @@ StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t s
         *schedule = (Schedule){.subject = space->program->name, .target = space->target->family->name};
     }
     StaticChoice *choice = ARENA_NEW(arena, StaticChoice);
-    *choice = (StaticChoice){space, schedule, exact ? point : NULL, point, plain, fit.smaller, drawn};
+    *choice = (StaticChoice){space, schedule, nest, exact ? point : NULL, point, plain, fit.smaller, drawn};
     return choice;
 }
 

@@ -33,8 +33,8 @@ static bool group_is_equal(const Group *a, const Group *b) {
 
 int *equal_groups(Arena *arena, Space *space) {
     int groups = space->groups.count, *same = ARENA_ARRAY(arena, int, groups + 1);
-    int *before = ARENA_ARRAY(arena, int, groups + 1); /* of a group that is equal to none: the one before it with */
-    Map last = {0};                                    /* its key; -1: none; from keys to the last one, counted from 1 */
+    int *before = ARENA_ARRAY(arena, int, groups + 1); /* of the same key, and equal to none before it; -1: none */
+    Map last = {0};                                    /* from keys to the last such group, counted from 1 */
     Arena *scratch = arena_new();
     for (int g = 0; g < groups; g++) {
         Group *group = space->groups.items[g];

@@ -4,9 +4,10 @@
  * What a nest becomes is known once it is lowered: versions, ends of tiles and lanes that are fetched one by one are
  * too many to foresee. So the chosen point is lowered as a whole and what each group became is counted; later only the
  * groups that changed are. Where most groups are equal to others, as those of a network's layers, one of each kind is
- * lowered alone instead: the time does not grow with the layers. Where all together is too much, the groups with more than their share get another choice
- * that has no more. The share is such that what the others leave of theirs is shared again: no group pays for a cheaper
- * one. What a call works on for long is worth longer code, and time to choose again.
+ * lowered alone instead: the time does not grow with the layers. Where all together is too much, the groups with more
+ * than their share get another choice that has no more. The share is such that what the others leave of theirs is
+ * shared again: no group pays for a cheaper one. What a call works on for long is worth longer code, and time to choose
+ * again.
  * A function of a few nests is left as it is: each has limits of its own. So is one that differs in a few nests from
  * another one whose code was made to fit.
  */

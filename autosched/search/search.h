@@ -65,6 +65,7 @@ Schedule *autosched_default(Arena *arena, const Program *program, const Target *
 typedef struct StaticChoice {
     Space *space;
     Schedule *schedule;
+    const Nest *nest; /* the schedule's; NULL: not built */
     const int *point; /* the point of exactly this schedule; NULL: there is none, a group keeps its plain loops */
     /* What was chosen for each group, also where the schedule cannot have all of it. */
     const int *chosen;

@@ -383,17 +383,23 @@ static bool point_statements(Arena *arena, Space *space, const int *point, int o
     return true;
 }
 
-Schedule *point_schedule(Arena *arena, Space *space, const int *point) {
+Schedule *point_schedule_with(Arena *arena, Space *space, const int *point, const Nest **nest) {
     Schedule schedule;
     int64_t *choices;
+    *nest = NULL;
     if (!point_statements(arena, space, point, -1, space->common.count, &schedule, &choices))
         return NULL;
     Schedule *filled = schedule_fill(arena, &schedule, choices);
     if (space->user && space->groups.count == 1 && !space->holes)
         return filled;
     Schedule *tidy = schedule_tidy(arena, filled);
-    const Nest *nest = nest_build(arena, space->program, tidy, NULL, space->target, NULL);
-    return nest ? schedule_effective(arena, tidy, nest) : filled;
+    *nest = nest_build(arena, space->program, tidy, NULL, space->target, NULL);
+    return *nest ? schedule_effective_with(arena, tidy, nest) : filled;
+}
+
+Schedule *point_schedule(Arena *arena, Space *space, const int *point) {
+    const Nest *nest;
+    return point_schedule_with(arena, space, point, &nest);
 }
 
 /* What the nest of a point says about its sketch. */

@@ -229,8 +229,12 @@ bool group_plausible(Space *space, int number, const int *point); /* of one grou
 Schedule *schedule_tidy(Arena *arena, const Schedule *schedule);
 /* The schedule without the statements that had no effect in its nest and that no other one needs: it is legal, too. */
 Schedule *schedule_effective(Arena *arena, const Schedule *schedule, const Nest *nest);
+/* The same; *nest becomes the nest of what is left, or NULL where that was not built. */
+Schedule *schedule_effective_with(Arena *arena, const Schedule *schedule, const Nest **nest);
 /* The tidy schedule of a point, without holes. NULL when a sketch is unusable. */
 Schedule *point_schedule(Arena *arena, Space *space, const int *point);
+/* The same with its nest; NULL where that was not built. */
+Schedule *point_schedule_with(Arena *arena, Space *space, const int *point, const Nest **nest);
 /* The nest of a point, NULL when refused. only: the group whose statements are used; -1: all. */
 Nest *point_nest(Arena *arena, Space *space, const int *point, int only);
 Sketch *group_sketch(Space *space, Group *group, const int *genes);

@@ -190,14 +190,15 @@ static Schedule *without(Arena *arena, const Schedule *schedule, const bool *lef
 
 /* A statement without effect may still be what makes another one legal: then each is asked for, from the last one on,
  * as it is a later one that needs an earlier one. */
-Schedule *schedule_effective(Arena *arena, const Schedule *schedule, const Nest *nest) {
+Schedule *schedule_effective_with(Arena *arena, const Schedule *schedule, const Nest **built) {
+    const Nest *nest = *built;
     bool *left_out = ARENA_ARRAY(arena, bool, schedule->count + 1);
     int idle[nest->ineffective_count + 1], count = 0;
     for (int i = 0; i < nest->ineffective_count; i++)
         if (schedule->prims[nest->ineffective[i]].result_count == 0)
             left_out[idle[count++] = nest->ineffective[i]] = true;
     Schedule *effective = without(arena, schedule, left_out);
-    if (count == 0 || nest_build(arena, nest->program, effective, NULL, nest->target, NULL))
+    if (count == 0 || (*built = nest_build(arena, nest->program, effective, NULL, nest->target, NULL)))
         return effective;
     for (int i = 0; i < count; i++)
         left_out[idle[i]] = false;
@@ -207,4 +208,8 @@ Schedule *schedule_effective(Arena *arena, const Schedule *schedule, const Nest 
         left_out[idle[i]] = nest_build(arena, nest->program, effective, NULL, nest->target, NULL) != NULL;
     }
     return without(arena, schedule, left_out);
+}
+
+Schedule *schedule_effective(Arena *arena, const Schedule *schedule, const Nest *nest) {
+    return schedule_effective_with(arena, schedule, &nest);
 }
