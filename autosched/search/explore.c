@@ -28,9 +28,11 @@ static const double WAITED = 0.1;
 /* A pipeline's stages are also those of the groups that compute it apart. */
 static bool is_of_other_group(const Space *space, const Stage *stage, int number) {
     const Tensor *tensor = stage->components[0].tensor;
+    if (group_computes(space->groups.items[number], tensor) || !program_stage_of(space->program, tensor))
+        return false;
     for (int g = 0; g < space->groups.count; g++)
         if (g != number && group_computes(space->groups.items[g], tensor))
-            return !group_computes(space->groups.items[number], tensor);
+            return true;
     return false;
 }
 

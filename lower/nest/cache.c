@@ -272,9 +272,10 @@ static void rewrite_consumers(Caching *caching) {
 
 static bool find_consumers(Caching *caching, const Node *loop) {
     NestState *state = caching->state;
-    for (int i = 0; i < state->stages.count; i++) {
-        StageState *stage = state->stages.items[i];
-        if ((caching->reader == NULL || caching->reader == stage) && reads_tensor(stage, caching->source) &&
+    const StageList readers = tensor_readers(state, caching->source);
+    for (int i = 0; i < readers.count; i++) {
+        StageState *stage = readers.items[i];
+        if ((caching->reader == NULL || caching->reader == stage) && !stage->nest.inlined &&
             (loop == NULL || stage_is_inside(stage, loop)))
             list_push(state->arena, &caching->consumers, stage);
     }

@@ -49,14 +49,13 @@ static bool reads_later(const StageState *stage) {
 }
 
 /* Whether the stage alone reads the tensor, requirements and what the program is a part of included. */
-static bool is_only_reader(const NestState *state, const StageState *stage, const Tensor *tensor) {
+static bool is_only_reader(NestState *state, const StageState *stage, const Tensor *tensor) {
     if (program_requires(state->nest.program, tensor) || program_reads_elsewhere(state->nest.program, tensor))
         return false;
-    for (int i = 0; i < state->stages.count; i++)
-        for (int k = 0; k < state->stages.items[i]->accesses.count && state->stages.items[i] != stage; k++)
-            if (state->stages.items[i]->accesses.items[k].read->tensor == tensor &&
-                !state->stages.items[i]->nest.inlined)
-                return false;
+    const StageList readers = tensor_readers(state, tensor);
+    for (int i = 0; i < readers.count; i++)
+        if (readers.items[i] != stage && !readers.items[i]->nest.inlined)
+            return false;
     return true;
 }
 
@@ -125,7 +124,7 @@ static bool has_sizes_of(const Stage *stage, const Tensor *buffer, const Tensor 
 }
 
 /* Whether the stage is packing: made once, before all calls, from one tensor that nothing else reads. */
-static bool packs(const NestState *state, const StageState *stage) {
+static bool packs(NestState *state, const StageState *stage) {
     const Stage *made = stage->nest.stage;
     if (stage->accesses.count == 0 || !is_only_reader(state, stage, stage->accesses.items[0].read->tensor))
         return false;

@@ -209,17 +209,6 @@ static StageState *stored_stage(NestState *state, const Prim *prim, const Tensor
     return NULL;
 }
 
-static StageList readers_of(NestState *state, const Tensor *tensor) {
-    StageList readers = {0};
-    for (int i = 0; i < state->stages.count; i++)
-        for (int k = 0; k < state->stages.items[i]->accesses.count; k++)
-            if (state->stages.items[i]->accesses.items[k].read->tensor == tensor) {
-                list_push(state->arena, &readers, state->stages.items[i]);
-                break;
-            }
-    return readers;
-}
-
 static const char *const *axis_names(NestState *state, const Stage *stage) {
     const char **names = ARENA_ARRAY(state->arena, const char *, stage->axis_count);
     for (int d = 0; d < stage->axis_count; d++)
@@ -254,7 +243,7 @@ bool apply_layout(NestState *state, const Prim *prim) {
         return refuse(state, "%s is stored in an order of its own already: its layout comes once, before storage_align",
                       tensor->name);
     const Stage *computed = stage->nest.stage;
-    LayoutSubject subject = {state, tensor, computed->axes, axis_names(state, computed), readers_of(state, tensor)};
+    LayoutSubject subject = {state, tensor, computed->axes, axis_names(state, computed), tensor_readers(state, tensor)};
     Layout layout;
     if (!layout_read(&subject, prim, positional(prim, 1), &layout))
         return false;

@@ -209,7 +209,7 @@ static bool check_fusible(NestState *state, const Prim *prim, Node *outer, Node 
                            "%s is a reduction loop and %s is not: fuse joins loops of one sort",
                            loop_text(state, outer->loop.reduction ? outer : inner),
                            loop_text(state, outer->loop.reduction ? inner : outer));
-    for (int i = 0; i < state->stages.count; i++)
+    for (int i = 0; i < state->stages.count && outer->holds; i++)
         if (state->stages.items[i]->at == outer || state->stages.items[i]->store == outer)
             return refuse_loop(state, outer, "%s is computed at %s, which would be no loop any more",
                                state->stages.items[i]->name, loop_text(state, outer));

@@ -283,12 +283,10 @@ const Tensor *argument_tensor(NestState *state, const Prim *prim, const PrimArg 
                 return stage->nest.stage->components[c].tensor;
         return stage->tensor;
     }
-    const Program *program = state->nest.program;
-    for (int i = 0; i < program->tensor_count; i++)
-        if (strcmp(program->tensors[i]->name, arg->name) == 0)
-            return program->tensors[i];
-    refuse_at(state, arg, "there is no tensor %s in %s", arg->name, program->name);
-    return NULL;
+    const Tensor *tensor = tensor_by_name(state, arg->name);
+    if (tensor == NULL)
+        refuse_at(state, arg, "there is no tensor %s in %s", arg->name, state->nest.program->name);
+    return tensor;
 }
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */

@@ -291,7 +291,7 @@ static Node *image_of(NestState *state, Node *node, StageState *stage, StageStat
     image->variable.loc = node->variable.loc;
     image->extent = node->extent;
     if (node_is_leaf(node))
-        image->link = node->link != NULL ? node->link : node;
+        node_link(image, node->link != NULL ? node->link : node);
     return image;
 }
 
@@ -366,7 +366,7 @@ static void link_reductions(NestState *state, StageState *stage, StageState *mad
         leaf->image = node_new(state, made, leaf->variable.name, true);
         leaf->image->variable.loc = leaf->variable.loc;
         leaf->image->extent = leaf->extent;
-        leaf->image->link = leaf;
+        node_link(leaf->image, leaf);
     }
 }
 
@@ -408,7 +408,21 @@ static Node **move_leaves(NestState *state, StageState *stage, StageState *made,
 /* A loop of a reduction is the same node in any stage, and needs no image. */
 static void relink(Node *node, const StageState *stage) {
     if (node->link != NULL && node->link->loop.stage == &stage->nest && !node->link->loop.reduction)
-        node->link = node->link->image;
+        node_link(node, node->link->image);
+}
+
+/* Whether nodes of other stages may stand for one of its own. */
+static bool has_linked(const StageState *stage) {
+    bool linked = false;
+    for (int r = 0; r < stage->root_count; r++)
+        linked |= stage->roots[r]->linked;
+    for (int i = 0; i < stage->relations.count && !linked; i++) {
+        const Relation *relation = stage->relations.items[i];
+        linked = relation->whole->linked;
+        for (int p = 0; p < relation->count; p++)
+            linked |= relation->parts[p]->linked;
+    }
+    return linked;
 }
 
 /* Stages that an earlier cache_write made inside the moved loops now count from the images of these. */
@@ -428,13 +442,15 @@ static void relink_inner_stages(NestState *state, const StageState *stage, const
 
 static void divide_stage(NestState *state, StageState *stage, StageState *made, int index) {
     const Stage *computed = stage->nest.stage;
+    bool linked = has_linked(stage);
     link_reductions(state, stage, made, index);
     set_images(state, stage, made, index, computed->axis_count);
     for (int d = 0; d < computed->axis_count; d++)
         made->roots[made->root_count++] = stage->roots[d]->image;
     for (int r = computed->axis_count; r < stage->root_count; r++)
         made->roots[made->root_count++] = moved_reduction(state, stage->roots[r], made);
-    relink_inner_stages(state, stage, made);
+    if (linked)
+        relink_inner_stages(state, stage, made);
     divide_relations(state, stage, made);
     Node **stores = move_leaves(state, stage, made, index);
     Node **axes = stage->roots;

@@ -298,7 +298,7 @@ static void set_image(NestState *state, const StageState *stage, StageState *mad
     node->image->variable.loc = node->variable.loc;
     node->image->extent = node->extent;
     if (node_is_leaf(node) && position < index)
-        node->image->link = node->link != NULL ? node->link : node;
+        node_link(node->image, node->link != NULL ? node->link : node);
 }
 
 static void copy_loops(NestState *state, StageState *stage, StageState *made, int index) {

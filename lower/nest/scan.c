@@ -25,7 +25,7 @@ static Stage *steps_stage(NestState *state, const Scan *scan) {
 void join_scan(NestState *state, StageState *stage, StageState *scan) {
     Node *steps = stage->roots[stage->nest.stage->step];
     list_remove(&stage->leaves, leaf_index(stage, steps));
-    steps->link = scan->roots[0];
+    node_link(steps, scan->roots[0]);
     stage_place(stage, scan->leaves.items[scan->leaves.count - 1]);
     stage->scan = scan;
 }
@@ -188,11 +188,12 @@ bool check_steps_box(NestState *state, const StageState *stage) {
 }
 
 /* Whether the stages read only what earlier steps wrote of a tensor. */
-bool all_read_earlier(const NestState *state, const Tensor *tensor) {
-    for (int i = 0; i < state->stages.count; i++)
-        for (int k = 0; k < state->stages.items[i]->accesses.count; k++) {
-            const NestRead *access = &state->stages.items[i]->accesses.items[k];
-            if (access->read->tensor == tensor && !reads_earlier_step(state->stages.items[i], access))
+bool all_read_earlier(NestState *state, const Tensor *tensor) {
+    const StageList readers = tensor_readers(state, tensor);
+    for (int i = 0; i < readers.count; i++)
+        for (int k = 0; k < readers.items[i]->accesses.count; k++) {
+            const NestRead *access = &readers.items[i]->accesses.items[k];
+            if (access->read->tensor == tensor && !reads_earlier_step(readers.items[i], access))
                 return false;
         }
     return true;

@@ -2,6 +2,7 @@
 #include "lower/nest/state.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- refusing ----------------------------------------------------------------------------------------------------- */
@@ -129,6 +130,11 @@ Node *node_new(NestState *state, StageState *stage, const char *name, bool reduc
 const Form *node_form(Forms *forms, Node *node) {
     node->variable.extent = affine_expr(forms->arena, node->extent);
     return form_atom(forms, &node->atom);
+}
+
+void node_link(Node *node, Node *to) {
+    node->link = to;
+    to->linked = true;
 }
 
 StageState *stage_of(const Node *node) {
@@ -302,8 +308,39 @@ static void set_producer(NestState *state, StageState *stage, NestRead *access) 
         note_reader(state, access->producer, stage);
 }
 
+static void note_read(NestState *state, const Tensor *tensor, StageState *stage) {
+    StageList *list = address_map_get(&state->readers, tensor);
+    if (list == NULL)
+        address_map_set(state->arena, &state->readers, tensor, list = ARENA_NEW(state->arena, StageList));
+    if (list->count == 0 || list->items[list->count - 1] != stage)
+        list_push(state->arena, list, stage);
+}
+
+static int by_index(const void *a, const void *b) {
+    return (*(StageState *const *)a)->index - (*(StageState *const *)b)->index;
+}
+
+/* A stage may be listed several times, as it was rewritten. */
+StageList tensor_readers(NestState *state, const Tensor *tensor) {
+    const StageList *list = address_map_get(&state->readers, tensor);
+    StageList all = {0}, readers = {0};
+    for (int i = 0; list != NULL && i < list->count; i++)
+        for (int k = 0; k < list->items[i]->accesses.count; k++)
+            if (list->items[i]->accesses.items[k].read->tensor == tensor) {
+                list_push(state->arena, &all, list->items[i]);
+                break;
+            }
+    if (all.count > 1)
+        qsort(all.items, (size_t)all.count, sizeof *all.items, by_index);
+    for (int i = 0; i < all.count; i++)
+        if (i == 0 || all.items[i] != all.items[i - 1])
+            list_push(state->arena, &readers, all.items[i]);
+    return readers;
+}
+
 static void add_access(NestState *state, StageState *stage, const Expr *read, bool initial) {
     list_push(state->arena, &stage->accesses, ((NestRead){read, initial, NULL}));
+    note_read(state, read->tensor, stage);
     set_producer(state, stage, &stage->accesses.items[stage->accesses.count - 1]);
 }
 
@@ -422,15 +459,16 @@ NestState *state_new(Arena *arena, const Program *program, const Target *target,
     return state;
 }
 
-static bool tensors_have_name(NestState *state, const char *name) {
+const Tensor *tensor_by_name(NestState *state, const char *name) {
     const Program *program = state->nest.program;
-    for (int i = 0; state->tensor_names.count == 0 && i < program->tensor_count; i++)
+    for (int i = program->tensor_count - 1; !state->tensor_names_listed && i >= 0; i--)
         name_map_set(state->arena, &state->tensor_names, program->tensors[i]->name, (void *)program->tensors[i]);
-    return name_map_get(&state->tensor_names, name) != NULL;
+    state->tensor_names_listed = true;
+    return name_map_get(&state->tensor_names, name);
 }
 
 bool stages_have_name(NestState *state, const char *name) {
-    return name_map_get(&state->by_name, name) != NULL || tensors_have_name(state, name);
+    return name_map_get(&state->by_name, name) != NULL || tensor_by_name(state, name) != NULL;
 }
 
 const StageState *held_stage(const NestState *state, const StageState *stage) {

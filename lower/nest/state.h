@@ -29,6 +29,7 @@ typedef struct Node {
     int position;       /* a leaf's place among its stage's loops */
     bool kind_set;      /* a primitive named this loop: a ".store" loop then no longer follows its twin */
     bool holds;         /* a stage was computed or stored at it, and may be still */
+    bool linked;        /* a node of another stage stands for it, or did */
     int cuts_prim;      /* the primitive that partitioned it */
     int unroll_prim;    /* the primitive that unrolled it by a factor */
     const Form *extent; /* a root's is that of its domain until the stage's box is known */
@@ -189,8 +190,10 @@ typedef struct NestState {
     Map makers;       /* from tensors to StageLists: who writes them, or did; */
     Map by_name;      /* from the names of stages, */
     Map by_component; /* and from those of the further tensors of tuples */
+    Map readers;      /* from tensors to StageLists: who reads them, or did */
     Map loop_names;   /* all that loops had */
-    Map tensor_names; /* of the program; empty until somebody asks */
+    Map tensor_names; /* of the program, to the first tensor of a name: */
+    bool tensor_names_listed; /* once somebody asked */
     LIST(Alias) aliases;
     int *alias_slots; /* hash table over their names; its size is a power of two */
     int alias_slot_count;
@@ -249,6 +252,10 @@ void stage_add_root(NestState *state, StageState *stage, const Var *axis, bool r
 /* Gives the stage a rewritten Stage, and lists its reads again. */
 void stage_rewrite(NestState *state, StageState *stage, const Stage *rewritten);
 StageState *state_producer(const NestState *state, const Tensor *tensor); /* NULL for an input */
+/* The stages that read the tensor, inlined ones too, in the order of execution. */
+StageList tensor_readers(NestState *state, const Tensor *tensor);
+const Tensor *tensor_by_name(NestState *state, const char *name); /* of the program; NULL: none */
+void node_link(Node *node, Node *to);                             /* it stands for that one */
 /* The first stage of this name, or that writes a further tensor of a tuple with the name; NULL: none. */
 StageState *stage_by_name(const NestState *state, const char *name);
 void stage_place(StageState *stage, Node *at);        /* computes it there; NULL: at the root */
@@ -405,7 +412,7 @@ bool check_steps_box(NestState *state, const StageState *stage); /* after finish
 bool check_left_scan(NestState *state, const StageState *stage);
 bool reads_itself_through(const NestState *state, const StageState *stage); /* through stages outside scans */
 bool check_scan_access(NestState *state, const StageState *reader, const NestRead *access);
-bool all_read_earlier(const NestState *state, const Tensor *tensor);
+bool all_read_earlier(NestState *state, const Tensor *tensor);
 
 /* --- nest/tensorize.c --- */
 
