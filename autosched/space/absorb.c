@@ -6,17 +6,70 @@
 #include "lang/machine.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { MANY_ROWS = 32, BLOCK_ROWS = 8, ASSUMED_EXTENT = 1024 };
 
+/* --- stages that may be taken in --- */
+
+/* The place of the stage among the members, or of the first one behind it. */
+static int place_among(const Members *members, int stage) {
+    int begin = 0, end = members->numbers.count;
+    while (begin < end) {
+        int middle = begin + (end - begin) / 2;
+        if (members->numbers.items[middle] < stage)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin;
+}
+
+static bool is_member(const Members *members, int stage) {
+    int at = place_among(members, stage);
+    return at < members->numbers.count && members->numbers.items[at] == stage;
+}
+
+void members_add(Grouping *grouping, Members *members, int stage) {
+    if (!is_member(members, stage))
+        list_insert(grouping->space->arena, &members->numbers, place_among(members, stage), stage);
+}
+
+static Members members_copy(Grouping *grouping, const Members *members) {
+    Members copy = {0};
+    for (int m = 0; m < members->numbers.count; m++)
+        list_push(grouping->space->arena, &copy.numbers, members->numbers.items[m]);
+    return copy;
+}
+
+/* The stages before `below` that the member reads can be taken in. */
+static void list_sources(Grouping *grouping, Members *sources, int member, int below) {
+    const StageUses *facts = &grouping->facts[member];
+    for (int s = 0; s < facts->sources.count; s++)
+        if (facts->sources.items[s] < below)
+            members_add(grouping, sources, facts->sources.items[s]);
+}
+
+/* The stages that members read: only these can be read by members alone. They are looked at from the last one on. */
+static Members sources_of(Grouping *grouping, const Members *members) {
+    Members sources = {0};
+    for (int m = 0; m < members->numbers.count; m++)
+        list_sources(grouping, &sources, members->numbers.items[m], grouping->count);
+    return sources;
+}
+
+/* Makes a source that is looked at a member: then what it reads may be one. */
+static void take_source(Grouping *grouping, Members *sources, Members *members, int stage) {
+    members_add(grouping, members, stage);
+    list_sources(grouping, sources, stage, stage);
+}
+
 /* Whether only members read the stage, all in the same scan (if any) and the same step. */
-static bool only_used_in(Grouping *grouping, const StageUses *facts, const bool *members) {
+static bool only_used_in(Grouping *grouping, const StageUses *facts, const Members *members) {
     if (facts->inlined || facts->grouped || facts->output || facts->reads_initial || facts->consumers.count == 0)
         return false;
     for (int c = 0; c < facts->consumers.count; c++) {
         const StageUses *consumer = &grouping->facts[facts->consumers.items[c]];
-        if (!members[facts->consumers.items[c]] || consumer->scan != facts->scan ||
+        if (!is_member(members, facts->consumers.items[c]) || consumer->scan != facts->scan ||
             reads_earlier_steps(grouping, consumer, facts))
             return false;
     }
@@ -66,11 +119,12 @@ static bool suits_tile(Grouping *grouping, const StageUses *facts) {
 }
 
 /* The reduction that the root can compute in its tile, or NULL. */
-StageUses *find_anchor(Grouping *grouping, const Stage *root, const bool *members) {
+StageUses *find_anchor(Grouping *grouping, const Stage *root, const Members *members) {
     if (root->combine != COMBINE_NONE)
         return NULL;
-    for (int s = grouping->count - 1; s >= 0; s--) {
-        StageUses *facts = &grouping->facts[s];
+    const Members sources = sources_of(grouping, members);
+    for (int s = sources.numbers.count - 1; s >= 0; s--) {
+        StageUses *facts = &grouping->facts[sources.numbers.items[s]];
         if (only_used_in(grouping, facts, members) && suits_tile(grouping, facts) && same_domain(facts->stage, root) &&
             all_reads(grouping, root, facts->stage, 0, elementwise_test))
             return facts;
@@ -79,12 +133,13 @@ StageUses *find_anchor(Grouping *grouping, const Stage *root, const bool *member
 }
 
 /* How many leading axes a producer shares with the members that read it. */
-static int shared_depth(Grouping *grouping, const StageUses *facts, const bool *members, int limit) {
+static int shared_depth(Grouping *grouping, const StageUses *facts, const Members *members, int limit) {
     for (int depth = limit; depth > 0; depth--) {
         bool all = facts->stage->axis_count >= depth;
-        for (int s = 0; s < grouping->count && all; s++)
-            if (members[s])
-                all = all_reads(grouping, grouping->facts[s].stage, facts->stage, depth, stage_shares_axes);
+        for (int m = 0; m < members->numbers.count && all; m++) {
+            const Stage *reader = grouping->facts[members->numbers.items[m]].stage;
+            all = all_reads(grouping, reader, facts->stage, depth, stage_shares_axes);
+        }
         if (all)
             return depth;
     }
@@ -96,9 +151,10 @@ static int minimum(int a, int b) {
 }
 
 /* Whether a root without a reduction reads a reduction along memory element by element: its row is one element. */
-static bool reads_row_reduction(Grouping *grouping, const Stage *root, const bool *members) {
-    for (int s = 0; s < grouping->count; s++) {
-        const StageUses *facts = &grouping->facts[s];
+static bool reads_row_reduction(Grouping *grouping, const Stage *root, const Members *members) {
+    const Members sources = sources_of(grouping, members);
+    for (int s = 0; s < sources.numbers.count; s++) {
+        const StageUses *facts = &grouping->facts[sources.numbers.items[s]];
         if (only_used_in(grouping, facts, members) && stage_is_row_reduction(grouping->space, facts->stage) &&
             same_domain(facts->stage, root) &&
             all_reads(grouping, root, facts->stage, root->axis_count, stage_shares_axes))
@@ -121,7 +177,7 @@ bool is_product(const Grouping *grouping, const StageUses *facts) {
 
 /* Takes in producers of which the root's row needs only a row; a row of a reduction of rows is one element. Returns the
  * number of shared axes. */
-int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
+int absorb_rows(Grouping *grouping, const Stage *root, Members *members) {
     const StageUses *own = &grouping->facts[program_stage_index(grouping->space->program, root)];
     bool any = false, along = root->axis_count > 1 && !reads_row_reduction(grouping, root, members);
     along &= root->reduction_count == 0 || is_product(grouping, own);
@@ -129,7 +185,9 @@ int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
     /* The axes of a reduction of rows, which is computed element by element. */
     int least = stage_is_row_reduction(grouping->space, root) ? root->axis_count : 1;
     depth = minimum(depth, stage_first_scatter(root));
-    for (int s = grouping->count - 1; s >= 0; s--) {
+    Members sources = sources_of(grouping, members);
+    while (sources.numbers.count > 0) {
+        int s = sources.numbers.items[--sources.numbers.count];
         StageUses *facts = &grouping->facts[s];
         if (!only_used_in(grouping, facts, members))
             continue;
@@ -145,7 +203,8 @@ int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
             continue;
         least = needed;
         depth = shared;
-        members[s] = any = true;
+        any = true;
+        take_source(grouping, &sources, members, s);
     }
     return any ? depth : 0;
 }
@@ -179,23 +238,26 @@ static bool suits_blocks(const Space *space, const Stage *stage, int depth) {
 }
 
 /* The reduction with reuse that the members read by rows, which may be computed a block of rows at a time; or NULL. */
-StageUses *find_row_anchor(Grouping *grouping, const bool *members, int depth) {
-    for (int s = grouping->count - 1; s >= 0 && depth > 0; s--) {
-        StageUses *facts = &grouping->facts[s];
+StageUses *find_row_anchor(Grouping *grouping, const Members *members, int depth) {
+    const Members sources = sources_of(grouping, members);
+    for (int s = sources.numbers.count - 1; s >= 0 && depth > 0; s--) {
+        StageUses *facts = &grouping->facts[sources.numbers.items[s]];
         const Stage *stage = facts->stage;
-        if (!members[s] && only_used_in(grouping, facts, members) && is_product(grouping, facts) &&
-            stage->axis_count > depth && shared_depth(grouping, facts, members, depth) == depth &&
-            suits_blocks(grouping->space, stage, depth))
+        if (!is_member(members, sources.numbers.items[s]) && only_used_in(grouping, facts, members) &&
+            is_product(grouping, facts) && stage->axis_count > depth &&
+            shared_depth(grouping, facts, members, depth) == depth && suits_blocks(grouping->space, stage, depth))
             return facts;
     }
     return NULL;
 }
 
 /* Whether a member other than the product is a reduction: of rows, as no other kind is taken in. */
-static bool has_row_reduction(const Grouping *grouping, const bool *members, const StageUses *product) {
-    for (int s = 0; s < grouping->count; s++)
-        if (members[s] && &grouping->facts[s] != product && grouping->facts[s].stage->reduction_count > 0)
+static bool has_row_reduction(const Grouping *grouping, const Members *members, const StageUses *product) {
+    for (int m = 0; m < members->numbers.count; m++) {
+        const StageUses *facts = &grouping->facts[members->numbers.items[m]];
+        if (facts != product && facts->stage->reduction_count > 0)
             return true;
+    }
     return false;
 }
 
@@ -203,35 +265,36 @@ static bool has_row_reduction(const Grouping *grouping, const bool *members, con
  * weights made of scores). All can be computed a block of rows at a time, which pays if the data between them is too
  * large for a near cache; for a root that is one, also only if there are reductions of rows between (softmax). Returns
  * the first product and takes in the stages between, or NULL. */
-StageUses *find_chain(Grouping *grouping, const Stage *root, const StageUses *product, bool *members,
-                             int *depth) {
-    bool chain[grouping->count];
-    memcpy(chain, members, sizeof chain);
-    chain[product - grouping->facts] = true;
-    int shared = root->axis_count > 1 ? absorb_rows(grouping, root, chain) : 0;
-    StageUses *block = shared == root->axis_count - 1 ? find_row_anchor(grouping, chain, shared) : NULL;
+StageUses *find_chain(Grouping *grouping, const Stage *root, const StageUses *product, Members *members, int *depth) {
+    Members chain = members_copy(grouping, members);
+    members_add(grouping, &chain, (int)(product - grouping->facts));
+    int shared = root->axis_count > 1 ? absorb_rows(grouping, root, &chain) : 0;
+    StageUses *block = shared == root->axis_count - 1 ? find_row_anchor(grouping, &chain, shared) : NULL;
     double between = block ? bytes_below(block->stage, 0) : 0;
     if (between <= 2 * cache_size(grouping->space, 1) || product->stage->component_count > 1 ||
-        (product->stage == root && !has_row_reduction(grouping, chain, product)) ||
+        (product->stage == root && !has_row_reduction(grouping, &chain, product)) ||
         !suits_blocks(grouping->space, product->stage, shared))
         return NULL;
-    memcpy(members, chain, sizeof chain);
+    *members = chain;
     *depth = shared;
     return block;
 }
 
 /* Takes in producers of which each tile of the root's cases reads a little. */
-bool absorb_transforms(Grouping *grouping, const Stage *root, bool *members) {
+bool absorb_transforms(Grouping *grouping, const Stage *root, Members *members) {
     const Stage *inlined = inlined_stage(grouping->space, root);
     bool any = false;
     if (!stage_has_cases(inlined) || root->component_count > 1)
         return false;
-    for (int s = grouping->count - 1; s >= 0; s--) {
+    Members sources = sources_of(grouping, members);
+    while (sources.numbers.count > 0) {
+        int s = sources.numbers.items[--sources.numbers.count];
         StageUses *facts = &grouping->facts[s];
         if (facts->stage == root || !only_used_in(grouping, facts, members) ||
             !reads_by_cases(inlined, inlined_stage(grouping->space, facts->stage)))
             continue;
-        members[s] = any = true;
+        any = true;
+        take_source(grouping, &sources, members, s);
     }
     return any;
 }
@@ -251,24 +314,34 @@ static bool is_of_elements(const StageUses *facts, const Stage *root) {
            stage_first_scatter(stage) == stage->axis_count && same_domain(stage, root);
 }
 
+/* Whether all elements behind the stage read its own element alone. */
+static bool all_read_own_element(Grouping *grouping, const Members *elements, int stage) {
+    for (int m = place_among(elements, stage + 1); m < elements->numbers.count; m++)
+        if (!all_reads(grouping, grouping->facts[elements->numbers.items[m]].stage, grouping->facts[stage].stage, 0,
+                       own_element_test))
+            return false;
+    return true;
+}
+
 /* Takes in producers that are read element by element, also through each other: they are computed in registers, beside
  * the root. Not if the root also reads others that would be computed in rows together with it. */
-bool absorb_elements(Grouping *grouping, const StageUses *root, bool *members) {
-    bool elements[grouping->count], rows[grouping->count], any = false;
-    memcpy(elements, members, sizeof elements);
-    memcpy(rows, members, sizeof rows);
-    for (int s = grouping->count - 1; s >= 0 && is_of_elements(root, root->stage); s--) {
+bool absorb_elements(Grouping *grouping, const StageUses *root, Members *members) {
+    Members elements = members_copy(grouping, members), rows = members_copy(grouping, members);
+    Members sources = is_of_elements(root, root->stage) ? sources_of(grouping, members) : (Members){0};
+    bool any = false;
+    while (sources.numbers.count > 0) {
+        int s = sources.numbers.items[--sources.numbers.count];
         const StageUses *facts = &grouping->facts[s];
-        bool own = only_used_in(grouping, facts, elements) && is_of_elements(facts, root->stage);
-        for (int r = s + 1; r < grouping->count && own; r++)
-            own = !elements[r] || all_reads(grouping, grouping->facts[r].stage, facts->stage, 0, own_element_test);
-        elements[s] |= own;
-        any |= own;
+        if (!only_used_in(grouping, facts, &elements) || !is_of_elements(facts, root->stage) ||
+            !all_read_own_element(grouping, &elements, s))
+            continue;
+        any = true;
+        take_source(grouping, &sources, &elements, s);
     }
-    absorb_rows(grouping, root->stage, rows);
-    for (int s = 0; s < grouping->count; s++)
-        any &= !rows[s] || elements[s];
+    absorb_rows(grouping, root->stage, &rows);
+    for (int m = 0; m < rows.numbers.count; m++)
+        any &= is_member(&elements, rows.numbers.items[m]);
     if (any)
-        memcpy(members, elements, sizeof elements);
+        *members = elements;
     return any;
 }

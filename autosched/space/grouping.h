@@ -14,7 +14,13 @@ typedef struct StageUses {
     LIST(int) producers; /* the stages that it reads directly */
     LIST(int) readers;   /* the reverse; a stage that reads it twice may be there twice */
     LIST(int) consumers; /* the stages that read it, also through inlined ones */
+    LIST(int) sources;   /* the reverse */
 } StageUses;
+
+/* Some stages of the program, ascending: groups are short, programs may be long. */
+typedef struct Members {
+    LIST(int) numbers;
+} Members;
 
 typedef struct Grouping {
     Space *space;
@@ -37,14 +43,15 @@ bool values_use(const Stage *consumer, const Stage *producer);
 bool reads_earlier_steps(Grouping *grouping, const StageUses *reader, const StageUses *producer);
 bool common_is_legal(Space *space);
 
-/* --- absorb.c: members is [stages of the program] --- */
+/* --- absorb.c --- */
 
-StageUses *find_anchor(Grouping *grouping, const Stage *root, const bool *members);
-StageUses *find_row_anchor(Grouping *grouping, const bool *members, int depth);
-StageUses *find_chain(Grouping *grouping, const Stage *root, const StageUses *product, bool *members, int *depth);
-int absorb_rows(Grouping *grouping, const Stage *root, bool *members);
-bool absorb_transforms(Grouping *grouping, const Stage *root, bool *members);
-bool absorb_elements(Grouping *grouping, const StageUses *root, bool *members);
+void members_add(Grouping *grouping, Members *members, int stage);
+StageUses *find_anchor(Grouping *grouping, const Stage *root, const Members *members);
+StageUses *find_row_anchor(Grouping *grouping, const Members *members, int depth);
+StageUses *find_chain(Grouping *grouping, const Stage *root, const StageUses *product, Members *members, int *depth);
+int absorb_rows(Grouping *grouping, const Stage *root, Members *members);
+bool absorb_transforms(Grouping *grouping, const Stage *root, Members *members);
+bool absorb_elements(Grouping *grouping, const StageUses *root, Members *members);
 bool is_product(const Grouping *grouping, const StageUses *facts);
 
 #endif

@@ -9,16 +9,14 @@
  */
 #include "autosched/space/grouping.h"
 
-#include <string.h>
-
-static void list_members(Grouping *grouping, Group *group, const bool *members) {
-    group->stages = ARENA_ARRAY(grouping->space->arena, const Stage *, grouping->count);
-    group->stage_count = 0;
-    for (int s = 0; s < grouping->count; s++)
-        if (members[s]) {
-            group->stages[group->stage_count++] = grouping->facts[s].stage;
-            grouping->facts[s].grouped = true;
-        }
+static void list_members(Grouping *grouping, Group *group, const Members *members) {
+    group->stages = ARENA_ARRAY(grouping->space->arena, const Stage *, members->numbers.count);
+    group->stage_count = members->numbers.count;
+    for (int m = 0; m < members->numbers.count; m++) {
+        StageUses *facts = &grouping->facts[members->numbers.items[m]];
+        group->stages[m] = facts->stage;
+        facts->grouped = true;
+    }
 }
 
 /* A group that is being made: its root, and what the rules have found for it so far. */
@@ -26,7 +24,7 @@ typedef struct Making {
     Grouping *grouping;
     Group *group;
     StageUses *root;
-    bool *members;      /* [stages of the program] */
+    Members *members;
     StageUses *anchor;  /* the reduction that is computed in the root's tile; or NULL */
     StageUses *product; /* what is computed from a block of rows; or NULL */
     StageUses *block;   /* what is computed a block of rows at a time; or NULL */
@@ -35,7 +33,7 @@ typedef struct Making {
 } Making;
 
 static void take(const Making *making, const StageUses *facts) {
-    making->members[facts - making->grouping->facts] = true;
+    members_add(making->grouping, making->members, (int)(facts - making->grouping->facts));
 }
 
 /* --- the rules: whether one takes the root, and what it takes in with it --- */
@@ -64,11 +62,9 @@ static bool has_transforms(Making *making) {
 }
 
 static bool is_flat(Making *making) {
-    int members = 0;
-    for (int s = 0; s < making->grouping->count; s++)
-        members += making->members[s];
     list_members(making->grouping, making->group, making->members);
-    return (members == 1 || making->elements) && group_is_flat(making->grouping->space, making->group);
+    bool simple = making->group->stage_count == 1 || making->elements;
+    return simple && group_is_flat(making->grouping->space, making->group);
 }
 
 static bool has_elements(Making *making) {
@@ -131,19 +127,18 @@ static const struct GroupKind {
 
 static void make_group(Grouping *grouping, int root) {
     Space *space = grouping->space;
-    bool members[grouping->count];
-    memset(members, 0, sizeof members);
-    members[root] = true;
+    Members members = {0};
+    members_add(grouping, &members, root);
     Group *group = ARENA_NEW(space->arena, Group);
     group->root = grouping->facts[root].stage;
     group->scan = grouping->facts[root].scan;
     group->prefix = space->groups.count ? arena_printf(space->arena, "g%d_", space->groups.count + 1) : "";
-    Making making = {.grouping = grouping, .group = group, .root = &grouping->facts[root], .members = members};
-    making.anchor = find_anchor(grouping, group->root, members);
+    Making making = {.grouping = grouping, .group = group, .root = &grouping->facts[root], .members = &members};
+    making.anchor = find_anchor(grouping, group->root, &members);
     const struct GroupKind *kind = group_kinds;
     while (!kind->applies(&making))
         kind++;
-    list_members(grouping, group, members);
+    list_members(grouping, group, &members);
     kind->derive(&making);
     list_push(space->arena, &space->groups, group);
 }
@@ -214,9 +209,18 @@ static void find_given(Space *space) {
     }
 }
 
+static void list_sources(Grouping *grouping) {
+    for (int s = 0; s < grouping->count; s++)
+        grouping->facts[s].sources.count = 0;
+    for (int s = 0; s < grouping->count; s++)
+        for (int c = 0; c < grouping->facts[s].consumers.count; c++)
+            list_push(grouping->space->arena, &grouping->facts[grouping->facts[s].consumers.items[c]].sources, s);
+}
+
 /* From the last stage to the first; grouped stages stay as they are. */
 static void make_groups(Grouping *grouping) {
     bool grouped[grouping->count + 1];
+    list_sources(grouping);
     for (int s = 0; s < grouping->count; s++)
         grouped[s] = grouping->facts[s].grouped;
     grouping->space->groups.count = grouping->space->gene_count = 0;
