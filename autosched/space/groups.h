@@ -164,8 +164,8 @@ void pipeline_group_new(Space *space, Group *group, const Pipeline *pipeline);
 void space_keep_stages(Space *space);
 /* Keeps the stages as they are now for the groups of pipelines, which inline for themselves. */
 void space_keep_apart(Space *space);
-/* Inlines a stage, by the given statement, into the marked readers. False: not legal. */
-bool space_inline(Space *space, const Prim *prim, int stage, const bool *readers);
+/* Inlines a stage, by the given statement, into so many readers. False: not legal. */
+bool space_inline(Space *space, const Prim *prim, int stage, const int *readers, int count);
 /* The stage after inlining: its reads name what the loops really touch. */
 const Stage *inlined_stage(Space *space, const Stage *stage);
 /* How many of the common statements the program needs that a group's nests are built from. */

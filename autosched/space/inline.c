@@ -4,7 +4,6 @@
 #include "autosched/space/grouping.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { INLINED_NODES = 128, CHEAP_USES = 4, CHEAP_OPERATIONS = 4 };
 /* A longer value gains nothing from being inlined, and each step that rewrites it takes as long as it is. */
@@ -171,11 +170,8 @@ bool common_is_legal(Space *space) {
 
 static bool inline_is_legal(Grouping *grouping, const Prim *prim, int stage) {
     Space *space = grouping->space;
-    bool readers[grouping->count + 1];
-    memset(readers, 0, sizeof readers);
-    for (int c = 0; c < grouping->facts[stage].consumers.count; c++)
-        readers[grouping->facts[stage].consumers.items[c]] = true;
-    bool legal = space_inline(space, prim, stage, readers);
+    const StageUses *facts = &grouping->facts[stage];
+    bool legal = space_inline(space, prim, stage, facts->consumers.items, facts->consumers.count);
     if (legal)
         list_push(space->arena, &space->common, *prim);
     return legal;

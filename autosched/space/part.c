@@ -12,6 +12,7 @@
 #include "autosched/space/groups.h"
 #include "lang/map.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void space_keep_stages(Space *space) {
@@ -19,6 +20,7 @@ void space_keep_stages(Space *space) {
     space->present = ARENA_ARRAY(space->arena, const Stage *, program->stage_count + 1);
     space->inlined = ARENA_ARRAY(space->arena, bool, program->stage_count + 1);
     space->constant = ARENA_ARRAY(space->arena, bool, program->stage_count + 1);
+    space->marked = ARENA_ARRAY(space->arena, bool, program->stage_count + 1);
     for (int s = 0; s < program->stage_count; s++)
         space->present[s] = program->stages[s];
 }
@@ -58,20 +60,36 @@ static void list_tensors(Program *part, Arena *arena) {
     part->tensors = uses.tensors.items;
 }
 
-/* The program with only the marked stages, as they are in that list. */
-static Program *marked_program(Arena *arena, const Space *space, const Stage *const *stages, const bool *marked) {
+/* Stages of the program by their numbers. */
+typedef struct Chosen {
+    LIST(int) numbers; /* ascending, once they are sorted */
+} Chosen;
+
+static int by_number(const void *a, const void *b) {
+    return *(const int *)a - *(const int *)b;
+}
+
+static void sort(Chosen *chosen) {
+    if (chosen->numbers.count > 1)
+        qsort(chosen->numbers.items, (size_t)chosen->numbers.count, sizeof(int), by_number);
+}
+
+static bool is_chosen(const Chosen *chosen, int stage) {
+    size_t count = (size_t)chosen->numbers.count;
+    return count && bsearch(&stage, chosen->numbers.items, count, sizeof(int), by_number) != NULL;
+}
+
+/* The program with only the chosen stages, as they are in that list. */
+static Program *chosen_program(Arena *arena, const Space *space, const Stage *const *stages, const Chosen *chosen) {
     const Program *whole = space->program;
     Program *part = ARENA_NEW(arena, Program);
-    int count = 0;
-    for (int s = 0; s < whole->stage_count; s++)
-        count += marked[s];
+    int count = chosen->numbers.count;
     *part = *whole;
     part->stages = ARENA_ARRAY(arena, const Stage *, count + 1);
     part->known = whole->known ? ARENA_ARRAY(arena, const void *, count + 1) : NULL;
     part->stage_count = 0;
-    for (int s = 0; s < whole->stage_count; s++) {
-        if (!marked[s])
-            continue;
+    for (int n = 0; n < count; n++) {
+        int s = chosen->numbers.items[n];
         if (whole->known && whole->stages[s]->components[0].value->kind != EXPR_READ)
             part->known[part->stage_count] = whole->known[s];
         part->stages[part->stage_count++] = stages[s];
@@ -80,20 +98,20 @@ static Program *marked_program(Arena *arena, const Space *space, const Stage *co
     return part;
 }
 
-/* Keeps the marked stages as a nest has them in which the stage is inlined; nest is NULL where it cannot be. */
-static bool keep_inlined(Space *space, const Nest *nest, int stage, const bool *marked) {
+/* Keeps the chosen stages as a nest has them in which the stage is inlined; nest is NULL where it cannot be. */
+static bool keep_inlined(Space *space, const Nest *nest, int stage, const Chosen *chosen) {
     for (int s = 0; nest && s < nest->stage_count; s++) {
         const Stage *own = program_find_stage(space->program, nest->stages[s]->stage->name);
         int number = own ? program_stage_index(space->program, own) : -1;
-        if (number >= 0 && marked[number])
+        if (number >= 0 && is_chosen(chosen, number))
             space->present[number] = nest->stages[s]->stage;
     }
     return space->inlined[stage] = nest != NULL;
 }
 
-static bool any_in_scan(const Program *program, const bool *marked) {
-    for (int s = 0; s < program->stage_count; s++)
-        if (marked[s] && program->stages[s]->scan)
+static bool any_in_scan(const Program *program, const Chosen *chosen) {
+    for (int n = 0; n < chosen->numbers.count; n++)
+        if (program->stages[chosen->numbers.items[n]]->scan)
             return true;
     return false;
 }
@@ -106,17 +124,19 @@ static const Nest *whole_with(Space *space, const Prim *prim) {
     return nest;
 }
 
-bool space_inline(Space *space, const Prim *prim, int stage, const bool *readers) {
-    int count = space->program->stage_count;
-    bool marked[count + 1];
-    memcpy(marked, readers, sizeof *marked * (size_t)count);
-    marked[stage] = true;
-    if (any_in_scan(space->program, marked))
-        return keep_inlined(space, whole_with(space, prim), stage, marked);
-    Program *part = marked_program(space->arena, space, space->present, marked);
+bool space_inline(Space *space, const Prim *prim, int stage, const int *readers, int count) {
+    Chosen chosen = {0};
+    list_push(space->arena, &chosen.numbers, stage);
+    for (int r = 0; r < count; r++)
+        if (readers[r] != stage)
+            list_push(space->arena, &chosen.numbers, readers[r]);
+    sort(&chosen);
+    if (any_in_scan(space->program, &chosen))
+        return keep_inlined(space, whole_with(space, prim), stage, &chosen);
+    Program *part = chosen_program(space->arena, space, space->present, &chosen);
     Schedule schedule = {.subject = part->name, .target = space->target->name, .count = 1, .prims = (Prim *)prim};
     const Nest *nest = nest_build(space->arena, part, &schedule, NULL, space->target, NULL);
-    return keep_inlined(space, nest, stage, marked);
+    return keep_inlined(space, nest, stage, &chosen);
 }
 
 /* --- the part of a group ------------------------------------------------------------------------------------------ */
@@ -124,8 +144,8 @@ bool space_inline(Space *space, const Prim *prim, int stage, const bool *readers
 typedef struct Marking {
     const Space *space;
     const Stage *const *stages; /* as the part has them */
-    bool *marked;
-    LIST(int) numbers;              /* of the marked stages */
+    bool *marked;                   /* [stages of the program] */
+    Chosen own;                     /* the marked stages */
     LIST(const Tensor *) constants; /* those that the marked stages read, each once */
 } Marking;
 
@@ -142,7 +162,7 @@ static void mark(Marking *marking, int stage) {
     if (marking->marked[stage])
         return;
     marking->marked[stage] = true;
-    list_push(space->arena, &marking->numbers, stage);
+    list_push(space->arena, &marking->own.numbers, stage);
     EACH_STAGE_READ(read, marking->stages[stage]) {
         const Tensor *tensor = read->tensor;
         const Stage *producer = tensor->role == ROLE_TEMPORARY ? program_stage_of(space->program, tensor) : NULL;
@@ -177,9 +197,9 @@ static const Map *all_reads(Space *space, const Stage *const *stages) {
 static void list_elsewhere(Space *space, const Marking *marking, Program *part) {
     const Map *all = all_reads(space, marking->stages);
     Map own = {0};
-    for (int n = 0; n < marking->numbers.count; n++)
-        if (!space->inlined[marking->numbers.items[n]])
-            count_reads(space, &own, marking->stages[marking->numbers.items[n]]);
+    for (int n = 0; n < marking->own.numbers.count; n++)
+        if (!space->inlined[marking->own.numbers.items[n]])
+            count_reads(space, &own, marking->stages[marking->own.numbers.items[n]]);
     part->elsewhere = ARENA_ARRAY(space->arena, const Tensor *, marking->constants.count + 1);
     for (int c = 0; c < marking->constants.count; c++) {
         const Tensor *tensor = marking->constants.items[c];
@@ -189,17 +209,18 @@ static void list_elsewhere(Space *space, const Marking *marking, Program *part) 
 }
 
 static const Program *part_of(Space *space, const Group *group) {
-    int count = space->program->stage_count, producer;
+    int producer;
     if (!group->root || chain_of(space, group->root, &producer))
         return space->program;
-    bool own[count + 1];
-    memset(own, 0, sizeof own);
-    Marking marking = {.space = space, .stages = group->fused ? space->apart : space->present, .marked = own};
+    Marking marking = {.space = space, .stages = group->fused ? space->apart : space->present, .marked = space->marked};
     for (int s = 0; s < group->stage_count; s++)
         mark(&marking, program_stage_index(space->program, group->stages[s]));
-    if (any_in_scan(space->program, own))
+    for (int n = 0; n < marking.own.numbers.count; n++)
+        space->marked[marking.own.numbers.items[n]] = false;
+    sort(&marking.own);
+    if (any_in_scan(space->program, &marking.own))
         return space->program;
-    Program *part = marked_program(space->arena, space, marking.stages, own);
+    Program *part = chosen_program(space->arena, space, marking.stages, &marking.own);
     list_elsewhere(space, &marking, part);
     return part;
 }

@@ -133,6 +133,7 @@ struct Space {
     const Stage **apart;   /* the stage before stages of pipelines were inlined */
     bool *inlined;
     bool *constant; /* computed at compile time */
+    bool *marked;   /* none, but while a group's part is made */
     bool *given;    /* what it reads is given with the program, or made from that alone */
     LIST(const char *) names; /* of tensors and indices, sorted; none: not listed yet */
     const Schedule *user;     /* the first group's; or NULL */
