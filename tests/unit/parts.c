@@ -73,15 +73,20 @@ static void test_estimates(Arena *arena, int text, const Target *target) {
        parts, part->groups.count, different);
 }
 
-/* Also where all stages read one constant. */
-static void test_size(Arena *arena, const Target *target, bool constant) {
-    enum { STAGES = 60 };
+enum { STAGES = 60 };
+
+static Program *long_program(Arena *arena) {
     Text text = {.arena = arena};
     text_add(&text, "def f(float(32, 32) x, float(32, 32) a) -> (y) { t0(i, j) = x(i, j)\n");
     for (int s = 1; s <= STAGES; s++)
         text_add(&text, "t%d(i, j) +=! t%d(i, r_k) * a(r_k, j)\n", s, s - 1);
     text_add(&text, "y(i, j) = t%d(i, j) }", STAGES);
-    Program *program = program_of_text(arena, text.text, NULL, 0);
+    return program_of_text(arena, text.text, NULL, 0);
+}
+
+/* Also where all stages read one constant. */
+static void test_size(Arena *arena, const Target *target, bool constant) {
+    Program *program = long_program(arena);
     Space *space = space_new(arena, constant ? with_constants(program) : program, target, NULL);
     const int *same = equal_groups(arena, space);
     int most = 0, equal = 0;
@@ -93,6 +98,33 @@ static void test_size(Arena *arena, const Target *target, bool constant) {
     ok(space->groups.count >= STAGES && most <= 2, "%d groups of a long program: parts of at most %d stages",
        space->groups.count, most);
     ok(equal >= STAGES - 4, "of which %d are equal to others", equal);
+}
+
+static const char *nest_text(Arena *arena, const Nest *nest) {
+    Text text = {.arena = arena};
+    nest_print(&text, nest);
+    return text.text;
+}
+
+/* What is too much code is counted once for equal groups: all of them are made smaller, or none. The schedule comes
+ * with its nest. */
+static void test_choice(Arena *arena, const Target *target) {
+    const Program *program = long_program(arena);
+    const StaticChoice *choice = static_choice(arena, program, target, EFFORT_MODEL, 1);
+    const Nest *nest = nest_build(arena, program, choice->schedule, NULL, target, NULL);
+    Space *space = choice->space;
+    const int *same = equal_groups(arena, space);
+    int smaller = 0, different = 0;
+    for (int g = 0; g < space->groups.count; g++) {
+        const Group *group = space->groups.items[g], *first = space->groups.items[same[g]];
+        smaller += choice->smaller[g];
+        different += choice->smaller[g] != choice->smaller[same[g]];
+        different += memcmp(choice->chosen + group->first_gene, choice->chosen + first->first_gene,
+                            sizeof(int) * (size_t)group->genes.count) != 0;
+    }
+    ok(smaller > STAGES / 2 && different == 0, "%d equal groups are made smaller, %d otherwise than the first", smaller,
+       different);
+    ok(choice->nest && !strcmp(nest_text(arena, choice->nest), nest_text(arena, nest)), "a choice has its nest");
 }
 
 /* Each read of a stencil may be cached or not: the search for a structure stays short, however many there are. */
@@ -351,6 +383,7 @@ int main(void) {
         test_estimates(arena, t, &target);
     test_size(arena, &target, false);
     test_size(arena, &target, true);
+    test_choice(arena, &target);
     test_structures(arena, &target);
     test_operand_names(arena, &target);
     test_beside_scan(arena, &target);
