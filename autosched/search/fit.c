@@ -4,10 +4,10 @@
  * What a nest becomes is known once it is lowered: versions, ends of tiles and lanes that are fetched one by one are
  * too many to foresee. So the chosen point is lowered as a whole and what each group became is counted; later only the
  * groups that changed are. Where most groups are equal to others, as those of a network's layers, one of each kind is
- * lowered alone instead: the time does not grow with the layers. Where all together is too much, the groups with more
- * than their share get another choice that has no more. The share is such that what the others leave of theirs is
- * shared again: no group pays for a cheaper one. What a call works on for long is worth longer code, and time to choose
- * again.
+ * lowered alone instead, if that says that it is too much by far: the time does not grow with the layers.
+ * Where all together is too much, the groups with more than their share get another choice that has no more. The share
+ * is such that what the others leave of theirs is shared again: no group pays for a cheaper one. What a call works on
+ * for long is worth longer code, and time to choose again.
  * A function of a few nests is left as it is: each has limits of its own. So is one that differs in a few nests from
  * another one whose code was made to fit.
  */
@@ -18,7 +18,9 @@
 #include <string.h>
 
 enum { FUNCTION_CODE = 24000 /* instructions */, ROUNDS = 3 };
-enum { MOST_KINDS = 2 };      /* kinds are counted where they are at most that part of the groups */
+enum { MOST_KINDS = 2 };     /* kinds are counted where they are at most that part of the groups, */
+enum { FAR = 6 };            /* and hold where they are so many times too much: alone, each has copies of its loops
+                              * without tests, of which a long function has few, and is up to three times as long */
 enum { WORTH_COUNTING = 8 }; /* what changed is counted again where a round saves more than a part of so many */
 static const double worth = 1. / 4096; /* instructions for each operation of a call, */
 enum { WORTH_MOST = 4096 };            /* and the most: what a cache of instructions holds */
@@ -110,7 +112,10 @@ static bool count_kinds(Space *space, const int *point, const Fit *fit, int64_t 
 
 static bool count_all(Space *space, const int *point, const Fit *fit, int64_t *code) {
     bool counted = has_kinds(space, point, fit) && count_kinds(space, point, fit, code);
-    return counted || count_code(space, point, -1, code);
+    int64_t all = 0;
+    for (int g = 0; g < space->groups.count && counted; g++)
+        all += code[g];
+    return all > FAR * FUNCTION_CODE || count_code(space, point, -1, code);
 }
 
 /* The most that each may have, so that all together have no more than the limit. */
