@@ -522,11 +522,10 @@ static StmtList with_children(Build *b, const NestStage *stage, int depth, StmtL
             stmts_add_all(b->arena, &list, child.items, child.count);
         }
     stmts_add_all(b->arena, &list, rest.items, rest.count);
-    for (int i = b->nest->stage_count - 1; i >= 0; i--) {
-        const NestStage *other = b->nest->stages[i];
-        if (other->home == stage && other->home_depth == depth && !other->inlined && !other->in_scan)
-            list = with_buffers(b, other, list);
-    }
+    const NestStages *homed = address_map_get(&b->homed, stage);
+    for (int i = homed ? homed->count - 1 : -1; i >= 0; i--)
+        if (homed->items[i]->home_depth == depth)
+            list = with_buffers(b, homed->items[i], list);
     return list;
 }
 
@@ -696,9 +695,26 @@ static void add_requirements(Build *b, int position, bool sizes, StmtList *list)
         bool gather = requirement->status == STATUS_BAD_INDEX;
         if (gather == sizes || (gather && b->options->unchecked_gather))
             continue;
-        if (requirement_position(b, requirement) == position)
+        if (b->positions[i] == position)
             stmts_add(b->arena, list, requirement_check(b, requirement));
     }
+}
+
+/* Lists the stages by their homes, and says where each requirement is checked: once for all. */
+static void prepare(Build *b) {
+    const Program *program = b->nest->program;
+    for (int i = 0; i < b->nest->stage_count; i++) {
+        const NestStage *stage = b->nest->stages[i];
+        if (!stage->home || stage->inlined || stage->in_scan)
+            continue;
+        NestStages *homed = address_map_get(&b->homed, stage->home);
+        if (!homed)
+            address_map_set(b->arena, &b->homed, stage->home, homed = ARENA_NEW(b->arena, NestStages));
+        list_push(b->arena, homed, stage);
+    }
+    b->positions = ARENA_ARRAY(b->arena, int, program->requirement_count + 1);
+    for (int i = 0; i < program->requirement_count; i++)
+        b->positions[i] = requirement_position(b, &program->requirements[i]);
 }
 
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
@@ -718,6 +734,7 @@ static StmtList root_allocations(Build *b, StmtList list) {
 Kernel *kernel_build(Arena *arena, const Nest *nest, const ExpandOptions *options) {
     Build b = {.arena = arena, .nest = nest, .options = options};
     StmtList checks = {0}, list = {0};
+    prepare(&b);
     add_requirements(&b, 0, true, &checks);
     for (int i = 0; i <= nest->stage_count; i++) {
         add_requirements(&b, i, false, &list);

@@ -19,6 +19,8 @@ typedef struct Predicates {
     bool *late;      /* lanes that it leaves out are computed in registers, and restored after the reduction */
 } Predicates;
 
+typedef LIST(const NestStage *) NestStages;
+
 typedef struct Build {
     Arena *arena;
     const Nest *nest;
@@ -28,6 +30,8 @@ typedef struct Build {
     const NestStage *held;  /* holds what is summed so far, while another stage begins with it; or NULL */
     Predicates *predicates; /* of the current stage */
     Substitutions pieces;   /* variables of loops that run in pieces, around the current statement */
+    Map homed;              /* NestStage -> NestStages: those whose buffers live in its loops, in the nest's order */
+    int *positions;         /* of each requirement: how many stages must run before it can be checked */
 } Build;
 
 /* An expression of the nest over the loops of the kernel. */
