@@ -230,6 +230,7 @@ void slice_argument(Arena *arena, Program *program, int number, const Schedule *
         return;
     make_parts(&slicing);
     read_slices(&slicing);
+    program_list_stages(arena, program);
     add_tensors(&slicing);
     require_slices(&slicing);
     argument->parts = slicing.parts.items;
