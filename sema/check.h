@@ -183,10 +183,10 @@ typedef struct Rounded {
 } Rounded;
 
 /* What is looked at first to find a requirement again (require.c). */
-typedef struct RequiredNames {
+typedef struct RequiredKey {
     int requirement;
-    uint64_t names;
-} RequiredNames;
+    uint64_t key;
+} RequiredKey;
 
 typedef struct Builder {
     Checker *checker;
@@ -197,7 +197,7 @@ typedef struct Builder {
     LIST(Tensor *) tensors; /* all of them, inputs and outputs too */
     Stages stages;
     LIST(Requirement) requirements;
-    LIST(RequiredNames) required;
+    LIST(RequiredKey) required;
     LIST(Scan *) scans;
     AffineList facts; /* over sizes, each >= 0: what the requirements promise */
     LIST(struct Binding) bounds;

@@ -3,6 +3,7 @@
  * Needs sums over sizes, and lang's simplifier for what always holds. Keeps true: no two requirements
  * that were gathered here are the same condition, none always holds, and their texts have the least coefficients.
  */
+#include "lang/random.h"
 #include "sema/check.h"
 
 /* 0 OP p, without minus signs: what has one stands on the left. */
@@ -89,12 +90,37 @@ static uint64_t names_of(const Expr *condition) {
     return names;
 }
 
-/* Conditions of different names need no closer look: most are. Notes of requirements that were dropped since are
+static uint64_t size_key(int64_t coefficient, bool sign) {
+    return hash_mix(sign || coefficient > 0 ? (uint64_t)coefficient : -(uint64_t)coefficient);
+}
+
+/* Of the numbers of a comparison, whatever the order of its terms, and the sign of an equation; 0 for others. */
+static uint64_t comparison_key(Arena *arena, const Expr *e) {
+    Affine p;
+    bool equation = e->op == OP_EQ;
+    if (!comparison_sum(arena, e, &p))
+        return 0;
+    if (!equation || affine_may_be_zero(arena, &p))
+        p = affine_least(arena, &p);
+    uint64_t key = 1 + equation + hash_mix(size_key(p.constant, !equation));
+    for (int i = 0; i < p.count; i++)
+        key += size_key(p.terms[i].coefficient, !equation);
+    return key;
+}
+
+/* Equal for the same conditions. */
+static uint64_t condition_key(Arena *arena, const Expr *e) {
+    if (e->kind == EXPR_OP && (e->op == OP_AND || e->op == OP_OR))
+        return hash_mix(condition_key(arena, e->args[0])) + condition_key(arena, e->args[1]);
+    return e->kind == EXPR_OP ? names_of(e) + comparison_key(arena, e) : names_of(e);
+}
+
+/* Conditions of different keys need no closer look: most are. Notes of requirements that were dropped since are
  * harmless, as the conditions are compared. */
-static bool is_required(const Builder *builder, const Expr *condition, uint64_t names) {
+static bool is_required(const Builder *builder, const Expr *condition, uint64_t key) {
     for (int i = 0; i < builder->required.count; i++) {
-        const RequiredNames *note = &builder->required.items[i];
-        if (note->names == names && note->requirement < builder->requirements.count &&
+        const RequiredKey *note = &builder->required.items[i];
+        if (note->key == key && note->requirement < builder->requirements.count &&
             same_condition(builder->arena, condition, builder->requirements.items[note->requirement].condition))
             return true;
     }
@@ -103,11 +129,11 @@ static bool is_required(const Builder *builder, const Expr *condition, uint64_t 
 
 void require_in_words(Builder *builder, Expr *condition, Status status, Loc loc, const char *text) {
     int64_t value;
-    uint64_t names = names_of(condition);
+    uint64_t key = condition_key(builder->arena, condition);
     if (builder->names_only || (expr_is_int(expr_simplify(builder->arena, condition), &value) && value) ||
-        is_required(builder, condition, names))
+        is_required(builder, condition, key))
         return;
-    list_push(builder->arena, &builder->required, ((RequiredNames){builder->requirements.count, names}));
+    list_push(builder->arena, &builder->required, ((RequiredKey){builder->requirements.count, key}));
     Requirement requirement = {.condition = condition, .text = text, .status = (int)status, .after = -1, .loc = loc};
     list_push(builder->arena, &builder->requirements, requirement);
 }

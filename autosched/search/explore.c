@@ -67,16 +67,21 @@ double estimated_seconds(Arena *arena, const Program *program, const Schedule *s
 
 /* --- leaders --- */
 
-/* The best few points of one group so far, best first. */
+/* The best few points of one group so far, best first: its genes alone, as the others stay at their starts. */
 typedef struct Leaders {
-    Arena *arena;      /* of their points */
+    Arena *arena;      /* of their genes */
+    const Group *group;
     int64_t most_code; /* the first one is at most so many instructions; 0: any number */
     int64_t missed;    /* of points that have more, all that they have */
     double least_code; /* instructions, for a body's part, of those that were counted: the least; 0: none were */
-    int count, length;
+    int count;
     double seconds[KEPT]; /* as judged_seconds has them */
-    int *points[KEPT];
+    int *genes[KEPT];
 } Leaders;
+
+static void copy_genes(const Group *group, int *to, const int *from) {
+    memcpy(to, from, sizeof *to * (size_t)group->genes.count);
+}
 
 static void leaders_add(Leaders *leaders, const int *point, double seconds) {
     if (seconds == HUGE_VAL || (leaders->count == KEPT && seconds >= leaders->seconds[KEPT - 1]))
@@ -85,14 +90,14 @@ static void leaders_add(Leaders *leaders, const int *point, double seconds) {
         if (leaders->seconds[i] == seconds)
             return;
     int place = leaders->count < KEPT ? leaders->count++ : KEPT - 1;
-    int *slot = leaders->points[place];
+    int *slot = leaders->genes[place];
     for (; place > 0 && leaders->seconds[place - 1] > seconds; place--) {
         leaders->seconds[place] = leaders->seconds[place - 1];
-        leaders->points[place] = leaders->points[place - 1];
+        leaders->genes[place] = leaders->genes[place - 1];
     }
-    memcpy(slot, point, sizeof *point * (size_t)leaders->length);
+    copy_genes(leaders->group, slot, point + leaders->group->first_gene);
     leaders->seconds[place] = seconds;
-    leaders->points[place] = slot;
+    leaders->genes[place] = slot;
 }
 
 /* With few points, those near the best are worth most of them: of so many leaders that are drawn the first is taken.
@@ -105,17 +110,18 @@ static const int *draw_leader(Random *random, const Leaders *leaders, int budget
         int other = random_below(random, leaders->count);
         drawn = other < drawn ? other : drawn;
     }
-    return leaders->points[drawn];
+    return leaders->genes[drawn];
 }
 
 /* Mutates a leader, or a cross of two. */
 static void change_leader(Space *space, int number, Random *random, const Leaders *leaders, int budget, int *point) {
     const int *from = draw_leader(random, leaders, budget);
-    const int *other = leaders->points[random_below(random, leaders->count)];
+    const int *other = leaders->genes[random_below(random, leaders->count)];
+    int *genes = point + leaders->group->first_gene;
     if (random_below(random, CROSSED) == 0)
-        group_cross(space, number, random, from, other, point);
+        group_cross(space, number, random, from, other, genes);
     else
-        memcpy(point, from, sizeof *point * (size_t)leaders->length);
+        copy_genes(leaders->group, genes, from);
     group_mutate(space, number, random, point);
 }
 
@@ -189,19 +195,19 @@ static bool missed_enough(const Leaders *leaders) {
  * most seconds after a part of the budget is left. */
 static void explore_from(Space *space, int number, const int *start, int randoms, int budget, double most,
                          Random *random, Leaders *leaders) {
-    int length = space->gene_count;
-    int *point = ARENA_ARRAY(leaders->arena, int, length + 1);
+    const Group *group = leaders->group = space->groups.items[number];
+    int *point = ARENA_ARRAY(leaders->arena, int, space->gene_count + 1), first = group->first_gene;
     Arena *scratch = arena_new();
     HashSet looked_at = {0};
     for (int i = 0; i < KEPT; i++)
-        leaders->points[i] = ARENA_ARRAY(leaders->arena, int, length + 1);
-    leaders->length = length;
+        leaders->genes[i] = ARENA_ARRAY(leaders->arena, int, group->genes.count + 1);
+    memcpy(point, start, sizeof *point * (size_t)space->gene_count);
     if (group_plausible(space, number, start))
         look_at(scratch, space, number, start, &looked_at, leaders);
     for (int i = 1; i < budget && !missed_enough(leaders); i++) {
         if (i == budget / TRIED_PART && is_behind(leaders, most))
             break;
-        memcpy(point, start, sizeof *point * (size_t)length);
+        copy_genes(group, point + first, start + first);
         if (i < randoms || leaders->count == 0)
             group_random(space, number, random, point);
         else
@@ -248,11 +254,11 @@ static void explore_other(Space *space, int number, OtherStart from, int budget,
     Group *group = space->groups.items[number];
     double gain = group->genes.items[from.gene].gain;
     int gene = group->first_gene + from.gene;
-    bool chosen = leaders->count && leaders->points[0][gene] != group->genes.items[from.gene].start;
+    bool chosen = leaders->count && leaders->genes[0][from.gene] != group->genes.items[from.gene].start;
     int *start = ARENA_ARRAY(leaders->arena, int, space->gene_count + 1);
     point_start(space, start);
     if (gain > 0 && leaders->count)
-        memcpy(start, leaders->points[0], sizeof *start * (size_t)space->gene_count);
+        copy_genes(group, start + group->first_gene, leaders->genes[0]);
     keep_genes(group, from.gene);
     start[gene] = from.choice;
     group_fit(space, number, start);
@@ -304,8 +310,7 @@ void choose_group(Space *space, int number, int budget, Random *random, int *poi
     bool may_be_plain = !group->fused && !group->by_user;
     group->skipped = group->hopeless || (may_be_plain && plain_estimate(space, number, point) < leaders.seconds[0]);
     if (leaders.count)
-        memcpy(point + group->first_gene, leaders.points[0] + group->first_gene,
-               sizeof *point * (size_t)group->genes.count);
+        copy_genes(group, point + group->first_gene, leaders.genes[0]);
     arena_free(leaders.arena);
 }
 
@@ -315,8 +320,7 @@ double choose_within(Space *space, int number, int64_t most, int *point) {
     explore_group(space, number, point, GROUP_POINTS, &(Random){(uint64_t)number}, &leaders);
     double seconds = leaders.count ? leaders.seconds[0] : HUGE_VAL;
     if (leaders.count)
-        memcpy(point + group->first_gene, leaders.points[0] + group->first_gene,
-               sizeof *point * (size_t)group->genes.count);
+        copy_genes(group, point + group->first_gene, leaders.genes[0]);
     arena_free(leaders.arena);
     return seconds;
 }

@@ -8,6 +8,7 @@
 #include <math.h>
 
 enum { MANY_ROWS = 32, BLOCK_ROWS = 8, ASSUMED_EXTENT = 1024 };
+enum { MOST_OF_ROWS = 32 /* stages: further ones gain nothing, and each point takes as long as all of them */ };
 
 /* --- stages that may be taken in --- */
 
@@ -186,7 +187,7 @@ int absorb_rows(Grouping *grouping, const Stage *root, Members *members) {
     int least = stage_is_row_reduction(grouping->space, root) ? root->axis_count : 1;
     depth = minimum(depth, stage_first_scatter(root));
     Members sources = sources_of(grouping, members);
-    while (sources.numbers.count > 0) {
+    while (sources.numbers.count > 0 && members->numbers.count < MOST_OF_ROWS) {
         int s = sources.numbers.items[--sources.numbers.count];
         StageUses *facts = &grouping->facts[s];
         if (!only_used_in(grouping, facts, members))
@@ -287,7 +288,7 @@ bool absorb_transforms(Grouping *grouping, const Stage *root, Members *members) 
     if (!stage_has_cases(inlined) || root->component_count > 1)
         return false;
     Members sources = sources_of(grouping, members);
-    while (sources.numbers.count > 0) {
+    while (sources.numbers.count > 0 && members->numbers.count < MOST_OF_ROWS) {
         int s = sources.numbers.items[--sources.numbers.count];
         StageUses *facts = &grouping->facts[s];
         if (facts->stage == root || !only_used_in(grouping, facts, members) ||
@@ -329,7 +330,7 @@ bool absorb_elements(Grouping *grouping, const StageUses *root, Members *members
     Members elements = members_copy(grouping, members), rows = members_copy(grouping, members);
     Members sources = is_of_elements(root, root->stage) ? sources_of(grouping, members) : (Members){0};
     bool any = false;
-    while (sources.numbers.count > 0) {
+    while (sources.numbers.count > 0 && members->numbers.count < MOST_OF_ROWS) {
         int s = sources.numbers.items[--sources.numbers.count];
         const StageUses *facts = &grouping->facts[s];
         if (!only_used_in(grouping, facts, &elements) || !is_of_elements(facts, root->stage) ||

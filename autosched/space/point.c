@@ -250,40 +250,48 @@ void point_mutate(Space *space, Random *random, int *point) {
         group_mutate(space, number, random, point);
 }
 
-/* Takes each gene from either parent; if that does not fit, the first parent's group. */
+/* Takes each gene of the group from either parent; if that does not fit, the first parent's. */
 static void cross_group(Space *space, Group *group, Random *random, const int *a, const int *b, int *child) {
     for (int i = 0; i < group->genes.count; i++) {
-        int at = group->first_gene + i;
         bool drawn = !is_kept(group, i) || group->genes.items[i].gain == 0; /* as where there is no such gene */
-        child[at] = !drawn || random_below(random, 2) ? a[at] : b[at];
+        child[i] = !drawn || random_below(random, 2) ? a[i] : b[i];
     }
-    if (!group_fits(space, group, child + group->first_gene))
-        memcpy(child + group->first_gene, a + group->first_gene, sizeof *a * (size_t)group->genes.count);
+    if (!group_fits(space, group, child))
+        memcpy(child, a, sizeof *a * (size_t)group->genes.count);
 }
 
 void point_cross(Space *space, Random *random, const int *a, const int *b, int *child) {
-    for (int g = 0; g < space->groups.count; g++)
-        cross_group(space, space->groups.items[g], random, a, b, child);
+    for (int g = 0; g < space->groups.count; g++) {
+        int first = space->groups.items[g]->first_gene;
+        cross_group(space, space->groups.items[g], random, a + first, b + first, child + first);
+    }
 }
 
-/* Genes of groups but those of pipelines, which come last, and those that need starts of their own: neither changes how
- * the others are drawn. */
-static int genes_apart(const Space *space, int from, int to) {
+/* Genes of the group, but of those of pipelines, which come last, and of those that need starts of their own: neither
+ * changes how the others are drawn. */
+static int genes_apart(const Group *group) {
     int count = 0;
-    for (int g = from; g < to; g++) {
-        const Group *group = space->groups.items[g];
-        for (int i = 0; i < group->genes.count && !group->fused; i++)
-            count += group->genes.items[i].gain == 0;
-    }
+    for (int i = 0; i < group->genes.count && !group->fused; i++)
+        count += group->genes.items[i].gain == 0;
     return count;
 }
 
+/* How many of them the groups before each one have, and last all. */
+static const int *genes_before(Space *space) {
+    if (space->genes_before)
+        return space->genes_before;
+    int *before = ARENA_ARRAY(space->arena, int, space->groups.count + 1);
+    for (int g = 0; g < space->groups.count; g++)
+        before[g + 1] = before[g] + genes_apart(space->groups.items[g]);
+    return space->genes_before = before;
+}
+
 void group_cross(Space *space, int number, Random *random, const int *a, const int *b, int *child) {
-    const Group *group = space->groups.items[number];
-    memcpy(child, a, sizeof *a * (size_t)space->gene_count);
-    random_skip(random, genes_apart(space, 0, number));
-    cross_group(space, space->groups.items[number], random, a, b, child);
-    random_skip(random, group->fused ? 0 : genes_apart(space, number + 1, space->groups.count));
+    Group *group = space->groups.items[number];
+    const int *before = genes_before(space);
+    random_skip(random, before[number]);
+    cross_group(space, group, random, a, b, child);
+    random_skip(random, group->fused ? 0 : before[space->groups.count] - before[number + 1]);
 }
 
 /* --- comparing --- */

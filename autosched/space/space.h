@@ -128,6 +128,7 @@ struct Space {
     int read_groups; /* how many groups it lists */
     Map reads[2];    /* of each tensor: how many reads of it `present` and `apart` have */
     int gene_count;
+    const int *genes_before; /* [groups + 1] for group_cross; made at its first use */
     /* For each stage of the program: */
     const Stage **present; /* the stage after inlining so far */
     const Stage **apart;   /* the stage before stages of pipelines were inlined */
@@ -199,7 +200,7 @@ void point_random(Space *space, Random *random, int *point);
 /* Changes one gene that matters, rarely two. */
 void point_mutate(Space *space, Random *random, int *point);
 void point_cross(Space *space, Random *random, const int *a, const int *b, int *child);
-/* The same for parents that differ in one group alone. */
+/* The same for parents that differ in one group alone: its genes in each. */
 void group_cross(Space *space, int number, Random *random, const int *a, const int *b, int *child);
 /* Any of the gene's other choices, of which there are some. */
 int gene_other_choice(Random *random, const Gene *gene, int choice);
