@@ -383,6 +383,7 @@ typedef struct Schedule {
     const char *idle;    /* rules for the target that apply to no stage */
     const char *gaps;    /* holes that may lack a choice: not all that may stand before them was looked at */
     const char *shorter; /* whose vectors are shorter than registers, as lanes are fetched one by one */
+    int points;          /* how many were estimated for a group, where that is few, as thousands differ; else 0 */
 } Schedule;
 
 /* A rule of a source: where its conditions hold of a stage, its statements are one more way to schedule the stage. They

@@ -88,6 +88,7 @@ Schedule *space_combine_with(Arena *arena, Space *space, int *point, Fit *fit, c
     schedule->refused = names_of(arena, space, before);
     schedule->smaller = fit ? names_of(arena, space, fit->smaller) : NULL;
     schedule->shorter = names_of(arena, space, shorter);
+    schedule->points = fit && fit->least < GROUP_POINTS ? fit->least : 0;
     schedule->ruled = point_rules(arena, space, point);
     schedule->misfits = space->misfits.text ? arena_strdup(arena, space->misfits.text) : NULL;
     schedule->gaps = space->gaps.text ? arena_strdup(arena, space->gaps.text) : NULL;

@@ -10,18 +10,29 @@
 enum { MANY_GENES = 32, FEW_READS = 6, MANY_STAGES = 16, MOST_PARTS = 32 };
 /* Points to choose a schedule from: in all, of which a group has no more than a part, and the least of a group. */
 enum { MODEL_POINTS = 2000, MODEL_POINTS_MORE = 10000, ROUGH_POINTS = 320, MOST_OF_A_GROUP = 2 };
+enum { MANY_KINDS = 500, LEAST_POINTS = 16 }; /* of groups that differ; points of each where there are many more */
 enum { ROUGH_GROUP_POINTS = 32, GLANCE_POINTS = 240, GLANCE_LEAST = 8 };
 
-/* How many points each group gets: a few, plus its part of the work of the rest. A pipeline in strips gets as many as
- * the groups get that compute it apart, and takes nothing of theirs. */
-static void share_points(const Space *space, int points, int least, int *budgets) {
+/* Points of each group before its part of the rest: fewer in a function of thousands that differ, whose time to compile
+ * they would be. */
+static int least_points(const Space *space, const int *same) {
+    int kinds = 0;
+    for (int g = 0; g < space->groups.count; g++)
+        kinds += same[g] == g;
+    int points = kinds > MANY_KINDS ? GROUP_POINTS * MANY_KINDS / kinds : GROUP_POINTS;
+    return points > LEAST_POINTS ? points : LEAST_POINTS;
+}
+
+/* How many points each group gets: a few, plus its part of the work of the rest. Those that are equal to another one
+ * need none. A pipeline in strips gets as many as the groups get that compute it apart, and takes nothing of theirs. */
+static void share_points(const Space *space, const int *same, int points, int least, int *budgets) {
     int groups = 0, count = space->groups.count;
     double work[count + 1], all = 0;
     bool known = true;
     for (int g = 0; g < count; g++) {
         const Group *group = space->groups.items[g];
-        work[g] = group->fused ? 0 : group_work(group);
-        groups += !group->fused;
+        work[g] = group->fused || same[g] < g ? 0 : group_work(group);
+        groups += !group->fused && same[g] == g;
         known &= work[g] >= 0;
         all += work[g];
     }
@@ -112,7 +123,8 @@ static void choose_point(Space *space, Effort effort, uint64_t seed, const Stati
     Random random = {seed};
     static const int points[] = {0, 0, ROUGH_POINTS, MODEL_POINTS, MODEL_POINTS_MORE};
     int budgets[space->groups.count + 1];
-    share_points(space, points[effort], effort == EFFORT_ROUGH ? ROUGH_GROUP_POINTS : GROUP_POINTS, budgets);
+    fit->least = effort == EFFORT_ROUGH ? ROUGH_GROUP_POINTS : least_points(space, fit->same);
+    share_points(space, fit->same, points[effort], fit->least, budgets);
     point_start(space, point);
     for (int g = 0; g < space->groups.count; g++) {
         if (effort < EFFORT_ROUGH)
@@ -138,7 +150,7 @@ StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t s
     int groups = space->groups.count, *point = ARENA_ARRAY(arena, int, space->gene_count + 1);
     bool *plain = ARENA_ARRAY(arena, bool, groups + 1);
     Random *drawn = ARENA_ARRAY(arena, Random, groups + 1);
-    Fit fit = {equal_groups(arena, space), ARENA_ARRAY(arena, bool, groups + 1), groups};
+    Fit fit = {equal_groups(arena, space), ARENA_ARRAY(arena, bool, groups + 1), groups, 0};
     choose_point(space, effort, seed, from, point, &fit, drawn);
     for (int g = 0; g < groups; g++)
         plain[g] = space->groups.items[g]->skipped;

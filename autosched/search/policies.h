@@ -29,6 +29,7 @@ typedef struct Fit {
     const int *same; /* of each group: the first one that it is equal to */
     bool *smaller;   /* its tiles were made smaller, as all together would be too much code */
     int fresh;       /* groups that were not made to fit before */
+    int least;       /* points of each group, at least */
 } Fit;
 /* The schedule of all groups at a point, or of as many as are legal together; the others stay plain, and the schedule
  * names them. fit: tiles are made smaller where they are too much code; NULL: they are not. NULL: plain loops are not
