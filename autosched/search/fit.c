@@ -3,11 +3,10 @@
  *
  * What a nest becomes is known once it is lowered: versions, ends of tiles and lanes that are fetched one by one are
  * too many to foresee. So the chosen point is lowered as a whole and what each group became is counted; later only the
- * groups that changed are. Where most groups are equal to others, as those of a network's layers, one of each kind is
- * lowered alone instead, if that says that it is too much by far: the time does not grow with the layers.
- * Where all together is too much, the groups with more than their share get another choice that has no more. The share
- * is such that what the others leave of theirs is shared again: no group pays for a cheaper one. What a call works on
- * for long is worth longer code, and time to choose again.
+ * groups that changed are. Nests of equal groups are one function (lower/kernel/share.c), which counts once, for the
+ * first of them. Where all together is too much, the groups with more than their share get another choice that has no
+ * more. The share is such that what the others leave of theirs is shared again: no group pays for a cheaper one. What a
+ * call works on for long is worth longer code, and time to choose again.
  * A function of a few nests is left as it is: each has limits of its own. So is one that differs in a few nests from
  * another one whose code was made to fit.
  */
@@ -18,9 +17,6 @@
 #include <string.h>
 
 enum { FUNCTION_CODE = 24000 /* instructions */, ROUNDS = 3 };
-enum { MOST_KINDS = 2 };     /* kinds are counted where they are at most that part of the groups, */
-enum { FAR = 6 };            /* and hold where they are so many times too much: alone, each has copies of its loops
-                              * without tests, of which a long function has few, and is up to three times as long */
 enum { WORTH_COUNTING = 8 }; /* what changed is counted again where a round saves more than a part of so many */
 static const double worth = 1. / 4096; /* instructions for each operation of a call, */
 enum { WORTH_MOST = 4096 };            /* and the most: what a cache of instructions holds */
@@ -70,52 +66,6 @@ static bool count_code(Space *space, const int *point, int only, int64_t *code) 
 int64_t group_code(Space *space, int number, const int *point) {
     int64_t code[space->groups.count + 1];
     return count_code(space, point, number, code) ? code[number] : INT64_MAX;
-}
-
-static bool has_genes_of(const Space *space, int number, int equal, const int *point) {
-    const Group *group = space->groups.items[number], *other = space->groups.items[equal];
-    return !memcmp(point + group->first_gene, point + other->first_gene, sizeof *point * (size_t)group->genes.count);
-}
-
-/* Whether most groups that the point uses have the choices of an equal one before them, and all have parts of the
- * program of their own. */
-static bool has_kinds(const Space *space, const int *point, const Fit *fit) {
-    int kinds = 0, used = 0;
-    for (int g = 0; g < space->groups.count; g++) {
-        const Group *group = space->groups.items[g];
-        int same = fit->same[g];
-        if (!group_is_used(space, group, point))
-            continue;
-        if (!group->part || group->part == space->program)
-            return false;
-        used++;
-        kinds += same == g || !has_genes_of(space, g, same, point);
-    }
-    return kinds * MOST_KINDS <= used;
-}
-
-/* Instructions of each group at the point: those of a kind are counted once. False where one is not legal alone. */
-static bool count_kinds(Space *space, const int *point, const Fit *fit, int64_t *code) {
-    for (int g = 0; g < space->groups.count; g++) {
-        int same = fit->same[g];
-        bool known = same < g && has_genes_of(space, g, same, point) &&
-                     group_is_used(space, space->groups.items[same], point);
-        if (!group_is_used(space, space->groups.items[g], point))
-            code[g] = 0;
-        else
-            code[g] = known ? code[same] : group_code(space, g, point);
-        if (code[g] == INT64_MAX)
-            return false;
-    }
-    return true;
-}
-
-static bool count_all(Space *space, const int *point, const Fit *fit, int64_t *code) {
-    bool counted = has_kinds(space, point, fit) && count_kinds(space, point, fit, code);
-    int64_t all = 0;
-    for (int g = 0; g < space->groups.count && counted; g++)
-        all += code[g];
-    return all > FAR * FUNCTION_CODE || count_code(space, point, -1, code);
 }
 
 /* The most that each may have, so that all together have no more than the limit. */
@@ -193,7 +143,7 @@ static int64_t shrink_groups(Space *space, const int64_t *code, int *point, cons
         if (same < g)
             take_genes(space, g, same, point);
         fit->smaller[g] = true;
-        saved += code[g] - allowed;
+        saved += code[g] > allowed ? code[g] - allowed : 0;
     }
     return saved;
 }
@@ -213,7 +163,7 @@ bool fit_code(Space *space, int *point, Fit *fit) {
     int count = space->groups.count;
     int64_t code[count + 1];
     bool shrunk[count + 1], any = false;
-    if (fit->fresh <= FEW_GROUPS || space->user || !count_all(space, point, fit, code))
+    if (fit->fresh <= FEW_GROUPS || space->user || !count_code(space, point, -1, code))
         return false;
     for (int round = 0; round < ROUNDS; round++) {
         int64_t all = 0;
