@@ -34,8 +34,8 @@ void schedule_notes(Text *text, const Schedule *schedule, const char *before) {
         text_add(text, "%sshorter vectors, as some of their lanes are fetched one by one: %s\n", before,
                  schedule->shorter);
     if (schedule->points)
-        text_add(text, "%sfor each of its nests %d schedules were estimated: few, as hundreds of nests differ\n", before,
-                 schedule->points);
+        text_add(text, "%sfor each of its nests %d schedules were estimated: few, as hundreds of nests differ\n",
+                 before, schedule->points);
 }
 
 static void show_choice(Compilation *c, const Scheduled *scheduled) {

@@ -15,6 +15,8 @@
  *     begins. Run-time sizes are a part before all loops; values read from memory change with the innermost loop.
  *   - A SHUFFLE stands for instructions that processors have. Shuffled vectors that several statements use are kept in
  *     a register buffer; each vector has elements of its own.
+ *   - A SHARED statement runs a nest of kernel->shared, whose tensors and numbers stand for those of the statement. It
+ *     has a kernel of its own, which all of the above holds for.
  *   - A read of ROLE_INITIAL has become a read of its output. Buffers are allocated outside the serial loops around
  *     them; one that is allocated inside a parallel loop belongs to the iteration.
  */
@@ -125,7 +127,7 @@ typedef struct Kernel {
     RolledList rolled;
     LIST(const Var *) alone;     /* of parallel loops that became serial, as they have too little work for threads */
     LIST(const Tensor *) tested; /* stored in loops with tests, as copies without them would be too much code */
-    bool part; /* buffers that nothing reads stay */
+    bool part;                   /* buffers that nothing reads stay */
     LIST(SharedNest *) shared;
     const SharedNest *nest; /* whose kernel this is; or NULL */
     bool share_each;

@@ -1,4 +1,4 @@
-/* print.c - the text form of kernels; tests/unit/kernel_read.c reads it back.
+/* print.c - the text form of kernels; tests/unit/kernel_read.c reads it back, but for shared nests.
  *
  *     kernel conv2d symbol conv2d target x86-64-v4 {
  *         check M >= 1 status 1

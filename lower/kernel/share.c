@@ -13,10 +13,10 @@
 #include <string.h>
 
 enum {
-    MANY_NESTS = 32,    /* of a function that is long: others compile quickly, and gain from known addresses */
-    WORTH_CALLING = 16, /* nodes of a nest that is worth a call */
-    MOST_NODES = 1 << 16,
-    FEW_ELEMENTS = 16 /* of a constant whose elements may become parts of instructions */
+    MANY_NESTS = 32,      /* of a function that is long: others compile quickly, and gain from known addresses */
+    WORTH_CALLING = 16,   /* nodes of a nest that is worth a call */
+    MOST_NODES = 1 << 16, /* that are compared: without the limit, of what shares little in one of two, exponential */
+    FEW_ELEMENTS = 16     /* of a constant whose elements may become parts of instructions */
 };
 
 /* A statement outside all loops and conditions, with what it is equal to. */

@@ -26,4 +26,20 @@ awk 'BEGIN { print "def g0(float(N) x) -> (y) { y(i) = (x(i - 1) else edge) + x(
     for (i = 1; i <= 13; i++) printf "def g%d(float(N) x) -> (y) { y = g%d(g%d(x)) }\n", i, i - 1, i - 1
     print "export g13(N=100)" }' >doubled.tensor
 within 0 "eight thousand calls in thirteen doublings" -O2 -c doubled.tensor -o doubled.o
+cat >rows.tensor <<'EOF'
+import "nn"
+def f(float(N, D) x) -> (y) { y(i, j) = x(i, j)  for l in 0:1000 { y = softmax(y) } }
+export f(N=64, D=64)
+EOF
+within 0 "a thousand softmaxes" -O2 -c rows.tensor -o rows.o
+cat >kinds.tensor <<'EOF'
+def f(float(N) x) -> (y) {
+    y(i) = x(i)
+    for l in 0:1200 { t(i) = (y(i) else 0) * 3 + (y(i + 1) else 0) where i in 0:N - l  y(i) = (t(i) else 1.0) }
+}
+export f(N=2000)
+EOF
+within 0 "nests that all differ" -O2 -v -c kinds.tensor -o kinds.o
+like "$(cat err)" 'f: for each of its nests [0-9]* schedules were estimated: few, as hundreds of nests differ' \
+    "and that few schedules of each were estimated"
 done_testing

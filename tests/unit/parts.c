@@ -122,8 +122,8 @@ static void test_choice(Arena *arena, const Target *target) {
         different += memcmp(choice->chosen + group->first_gene, choice->chosen + first->first_gene,
                             sizeof(int) * (size_t)group->genes.count) != 0;
     }
-    ok(smaller == 0 && different == 0, "%d equal groups are made smaller, %d have other choices than the first", smaller,
-       different);
+    ok(smaller == 0 && different == 0, "%d equal groups are made smaller, %d have other choices than the first",
+       smaller, different);
     ok(choice->nest && !strcmp(nest_text(arena, choice->nest), nest_text(arena, nest)), "a choice has its nest");
 }
 
