@@ -455,6 +455,14 @@ static bool is_always_inside(const Builder *builder, Expr *inside, Expr *index, 
            follows_from_sizes(builder, expr_binary(arena, OP_LE, index->args[1], extent));
 }
 
+/* "0 <= index < extent", as the source counts the tensor's elements. */
+static const char *inside_text(const Statement *s, const ReadSite *site, int d, Loc loc) {
+    Arena *arena = s->builder->arena;
+    Expr *low = site->view.lower ? site->view.lower[d] : expr_int(arena, 0);
+    Expr *high = size_normal(arena, expr_binary(arena, OP_ADD, low, site->view.dims[d]));
+    return arena_printf(arena, "%s <= %s < %s", expr_text(arena, low), source_text(s, loc), expr_text(arena, high));
+}
+
 /* A requirement, checked at run time, for all values of the indices for which the conditions of the read hold. */
 static bool require_gather(Statement *s, ReadSite *site, int d) {
     Arena *arena = s->builder->arena;
@@ -463,8 +471,7 @@ static bool require_gather(Statement *s, ReadSite *site, int d) {
                                expr_binary(arena, OP_LT, index, site->view.dims[d]));
     Requirement requirement = {.condition = inside, .status = STATUS_BAD_INDEX, .after = -1};
     requirement.loc = index_place(site, d)->loc;
-    requirement.text =
-        arena_printf(arena, "0 <= %s < %s", source_text(s, requirement.loc), expr_text(arena, site->view.dims[d]));
+    requirement.text = inside_text(s, site, d, requirement.loc);
     for (int g = 0; g < site->guard_count; g++) {
         Expr *guard = resolve_value(s, site->guards[g]);
         requirement.condition = expr_binary(arena, OP_OR, expr_unary(arena, OP_NOT, guard), requirement.condition);
@@ -489,10 +496,36 @@ static bool require_gather(Statement *s, ReadSite *site, int d) {
     return true;
 }
 
+/* What differs from the least or the greatest value that it may have is greater or less: i != 0 of i in 0:N. */
+static void add_unequal_facts(const Statement *s, AffineList *facts, const Expr *guard) {
+    Arena *arena = s->builder->arena;
+    bool negated = expr_is_op(guard, OP_NOT);
+    const Expr *compared = negated ? guard->args[0] : guard;
+    if (expr_is_op(guard, OP_AND)) {
+        add_unequal_facts(s, facts, guard->args[0]);
+        add_unequal_facts(s, facts, guard->args[1]);
+    } else if (negated && expr_is_op(compared, OP_OR)) {
+        for (int i = 0; i < 2; i++)
+            add_unequal_facts(s, facts, expr_unary(arena, OP_NOT, compared->args[i]));
+    }
+    if (!expr_is_op(compared, negated ? OP_EQ : OP_NE) || compared->args[0]->type != TYPE_INT64 ||
+        !expr_is_exact(compared->args[0]) || !expr_is_exact(compared->args[1]))
+        return;
+    for (int side = 0; side < 2; side++) {
+        Expr *larger = compared->args[side], *smaller = compared->args[!side];
+        Affine difference;
+        if (size_affine(arena, expr_binary(arena, OP_SUB, larger, smaller), &difference) &&
+            holds_on_domain(s, &difference))
+            add_fact(arena, facts, larger, smaller, 1);
+    }
+}
+
 static AffineList guard_facts(const Statement *s, const ReadSite *site) {
     AffineList facts = {0};
-    for (int g = 0; g < site->guard_count; g++)
+    for (int g = 0; g < site->guard_count; g++) {
         add_guard_facts(s->builder->arena, &facts, site->guards[g]);
+        add_unequal_facts(s, &facts, site->guards[g]);
+    }
     return facts;
 }
 

@@ -57,7 +57,7 @@ typedef struct RangeSearch {
     const SizeValue *values;
     int value_count;
     bool indexed; /* some requirement reads the argument */
-    int64_t high;
+    int64_t low, high;
 } RangeSearch;
 
 /* Whether it reads the argument, or what that holds before the call. */
@@ -68,19 +68,32 @@ static bool reads_argument(const Expr *e, const Argument *argument) {
                                     (e->tensor->role == ROLE_INITIAL && e->tensor->buffer == argument->tensor));
 }
 
-/* Looks for `read < bound` and `read <= bound` in a requirement's condition. */
+/* Whether the expression is a read of the argument less a number, as an index that does not count from 0 is. */
+static bool is_read_less(const RangeSearch *search, const Expr *e, int64_t *number) {
+    *number = 0;
+    if (expr_is_op(e, OP_SUB) && expr_evaluate(e->args[1], search->values, search->value_count, number))
+        e = e->args[0];
+    else if (expr_is_op(e, OP_ADD) && expr_evaluate(e->args[1], search->values, search->value_count, number)) {
+        e = e->args[0];
+        *number = -*number;
+    }
+    return reads_argument(without_casts(e), search->argument);
+}
+
+/* Looks for `read - number < bound`, and the like, in a requirement's condition. */
 static void find_bound(RangeSearch *search, const Expr *e) {
-    int64_t bound;
+    int64_t bound, number;
     if (reads_argument(e, search->argument))
         search->indexed = true;
-    if (e->kind != EXPR_OP || (e->op != OP_LT && e->op != OP_LE))
+    if (e->kind != EXPR_OP || (e->op != OP_LT && e->op != OP_LE && e->op != OP_GE) ||
+        !is_read_less(search, e->args[0], &number) ||
+        !expr_evaluate(e->args[1], search->values, search->value_count, &bound) ||
+        __builtin_add_overflow(bound, number - (e->op == OP_LT), &bound))
         return;
-    const Expr *read = without_casts(e->args[0]);
-    if (reads_argument(read, search->argument) &&
-        expr_evaluate(e->args[1], search->values, search->value_count, &bound)) {
-        bound -= e->op == OP_LT;
+    if (e->op == OP_GE)
+        search->low = bound > search->low ? bound : search->low;
+    else
         search->high = bound < search->high ? bound : search->high;
-    }
 }
 
 void argument_range(const Program *program, const int64_t *sizes, int argument, int64_t *low, int64_t *high) {
@@ -91,15 +104,16 @@ void argument_range(const Program *program, const int64_t *sizes, int argument, 
     *high = kind == KIND_BOOL ? 1 : 8;
     SizeValue values[program->size_count + 1];
     size_values(program, sizes, values);
-    RangeSearch search = {.argument = a, .values = values, .value_count = program->size_count, .high = INT64_MAX};
+    RangeSearch search = {
+        .argument = a, .values = values, .value_count = program->size_count, .low = INT64_MIN, .high = INT64_MAX};
     for (int i = 0; i < program->requirement_count; i++)
         if (program->requirements[i].status == STATUS_BAD_INDEX)
             EACH_EXPR(e, program->requirements[i].condition)
                 find_bound(&search, e);
     if (!search.indexed)
         return;
-    *low = 0;
-    *high = search.high == INT64_MAX || search.high < 0 ? 0 : search.high;
+    *low = search.low == INT64_MIN ? 0 : search.low;
+    *high = search.high == INT64_MAX || search.high < *low ? *low : search.high;
 }
 
 void argument_fill(const Program *program, const int64_t *sizes, int argument, uint64_t seed, void *data) {
