@@ -442,6 +442,8 @@ bool uses_indices(const Statement *statement, const Expr *e);
 void hint_read_ends(Statement *statement, const IndexVariable *index);
 /* Hints for '=' with an index that is not on the left. */
 void hint_reduction(Statement *statement, const IndexVariable *reduced);
+/* Warns of a reduction over all rows for each place of one. */
+void warn_rows_of_places(Statement *statement);
 /* Says how to write to one place only: the name, which stands for a value, is an index on the left side. */
 void hint_place(const Statement *statement, const AstTarget *target, const char *name);
 /* Hints for '=' with an index on the left that is computed: this place. */

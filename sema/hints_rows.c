@@ -257,6 +257,23 @@ static bool hint_rows(Statement *s, const IndexVariable *reduced) {
     return true;
 }
 
+/* y(p) +=! x(p) * s(i) where p in row(i):row(i + 1): of each place only one row is its own. */
+void warn_rows_of_places(Statement *statement) {
+    Statement split = with_clauses(statement), *s = &split;
+    AstWhere rows;
+    for (int i = 0; i < s->indices.count; i++) {
+        const IndexVariable *row = s->indices.items[i];
+        if (row->target || !rows_at(s, row->name, &rows))
+            continue;
+        const IndexVariable *place = find_index(s, rows.name.text);
+        WARN(s->frame, row_of_place, place->loc, place->name, row->name);
+        if (s->ast->combine == COMBINE_ADD && s->ast->initialise && is_row(s->builder->arena, &rows, row->name) &&
+            !has_former_value(s) && !has_other_clauses(s->ast, &rows) && !s->builder->names_only)
+            hint_row_of_place(s, &rows, row, place);
+        return;
+    }
+}
+
 /* --- y(p) = v(q) where q == p + 1, and other reductions under = --------------------------------------------------- */
 
 /* What an equation says that the index is: q == p + 1; NULL: it is none, or of another index. */

@@ -490,6 +490,7 @@ static bool check_assignment(Statement *s, Variable *variable) {
         return false;
     warn_extents(s, later);
     warn_lost_in_conditions(s);
+    warn_rows_of_places(s);
     define_stages(s, variable, value, target);
     return !s->failed;
 }
@@ -644,6 +645,7 @@ static bool check_tuple(Statement *s, CombinerDefinition *definition, Variable *
         return false;
     warn_extents(s, NULL);
     warn_lost_in_conditions(s);
+    warn_rows_of_places(s);
     define_tuple(s, combiner, variables, values, known);
     if (!s->failed && !check_algebra(s->frame, definition, tuple_constants(s, combiner, values), s->ast->loc))
         frame_fail(s->frame);

@@ -89,4 +89,20 @@ like "$(required gridded)" "^P to be a multiple of Q;" "a rest of a size"
 echo 'def odd(float(H) a, float(K) b) -> (y) where 2*H == 2*K + 1 { y(i) = a(i) }' >never.tensor
 exits 1 "what no sizes fulfil is an error" "$TENSORC" -fsyntax-only never.tensor
 like "$(cat "$work/err")" "'odd' does not allow these sizes: it needs 2 \* H == 2 \* K \+ 1" "with the condition"
+
+# --- i != 0 of i in 0:N is i >= 1
+cat >unequal.tensor <<'END'
+def first(float(N) a) -> (y) { y(i) = i == 0 ? 0.0 : a(i - 1) where i in 0:N }
+def last(float(N) a) -> (y) { y(i) = i != N ? a(i) : 0.0 where i in 0:N + 1 }
+def both(float(N) a) -> (y) { y(i) = i != 0 && i != N - 1 ? a(i - 1) + a(i + 1) : a(i) where i in 0:N }
+def either(float(N) a) -> (y) { y(i) = i == 0 || i == N - 1 ? a(i) : a(i - 1) + a(i + 1) where i in 0:N }
+def sums(float(N) x) -> (t) { scan s { t(s) = s == 0 ? x(s) : t(s - 1) + x(s) where s in 0:N } }
+END
+for n in 0 1 2 7 33; do
+    runs "ends that conditions leave out, of $n" "$TENSORC" -w -run -DN=$n unequal.tensor
+done
+"$TENSORC" -w -c unequal.tensor -o unequal.o --header unequal.h
+is "$(grep -c 'Requires' unequal.h)" "$(grep -c 'Requires 0 <= N' unequal.h)" "and nothing is asked of sizes"
+echo 'def inner(float(N) a) -> (y) { y(i) = i == 1 ? 0.0 : a(i - 1) where i in 0:N }' >inner.tensor
+exits 1 "a value between the ends proves nothing" "$TENSORC" -fsyntax-only inner.tensor
 done_testing

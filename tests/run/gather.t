@@ -64,4 +64,15 @@ capture "$TENSORC" -w --target=x86-64-v3 -emit-ir -o deeper.ir deeper.tensor
 is "$status $(($(wc -c <deeper.ir) < 2000000))" "0 1" \
     "a hundred and fifty gathers in each other: their code grows by the square"
 
+# Tensors that do not count from 0: what the header asks of an index, and what -run gives it.
+cat >from.tensor <<'END'
+def from_two(float(N) a, int32(K) ix) -> (y) { t(j) = a(j - 2) where j in 2:N + 2  y(k) = t(ix(k)) }
+def from_before(float(N) a, int32(K) ix) -> (y) { t(j) = a(j + 1) where j in -1:N - 1  y(k) = t(ix(k)) }
+def to_one(float(N) a, int32(N) ix) -> (y) { y(j) = float(0) where j in 1:N + 1  y(ix(i)) += a(i) }
+END
+"$TENSORC" -w -c from.tensor -o from.o --header from.h
+is "$(sed -n 's/^ \* Requires \(.*ix.*\)\.$/\1/p' from.h | tr '\n' ';')" \
+    "2 <= ix(k) < N + 2;-1 <= ix(k) < N - 1;1 <= ix(i) < N + 1;" "indices are asked for as the source counts them"
+runs "and -run has such contents" "$TENSORC" -w -run -DN=5 -DK=300 from.tensor
+
 done_testing
