@@ -246,7 +246,8 @@ StageUses *find_row_anchor(Grouping *grouping, const Members *members, int depth
         const Stage *stage = facts->stage;
         if (!is_member(members, sources.numbers.items[s]) && only_used_in(grouping, facts, members) &&
             is_product(grouping, facts) && stage->axis_count > depth &&
-            shared_depth(grouping, facts, members, depth) == depth && suits_blocks(grouping->space, stage, depth))
+            !stage_deals_out(stage, stage->axes[depth - 1]) && shared_depth(grouping, facts, members, depth) == depth &&
+            suits_blocks(grouping->space, stage, depth))
             return facts;
     }
     return NULL;
@@ -273,6 +274,7 @@ StageUses *find_chain(Grouping *grouping, const Stage *root, const StageUses *pr
     StageUses *block = shared == root->axis_count - 1 ? find_row_anchor(grouping, &chain, shared) : NULL;
     double between = block ? bytes_below(block->stage, 0) : 0;
     if (between <= 2 * cache_size(grouping->space, 1) || product->stage->component_count > 1 ||
+        stage_deals_out(product->stage, product->stage->axes[shared - 1]) ||
         (product->stage == root && !has_row_reduction(grouping, &chain, product)) ||
         !suits_blocks(grouping->space, product->stage, shared))
         return NULL;
@@ -288,7 +290,7 @@ bool absorb_transforms(Grouping *grouping, const Stage *root, Members *members) 
     if (!stage_has_cases(inlined) || root->component_count > 1)
         return false;
     Members sources = sources_of(grouping, members);
-    while (sources.numbers.count > 0 && members->numbers.count < MOST_OF_ROWS) {
+    while (sources.numbers.count > 0) {
         int s = sources.numbers.items[--sources.numbers.count];
         StageUses *facts = &grouping->facts[s];
         if (facts->stage == root || !only_used_in(grouping, facts, members) ||
@@ -330,7 +332,7 @@ bool absorb_elements(Grouping *grouping, const StageUses *root, Members *members
     Members elements = members_copy(grouping, members), rows = members_copy(grouping, members);
     Members sources = is_of_elements(root, root->stage) ? sources_of(grouping, members) : (Members){0};
     bool any = false;
-    while (sources.numbers.count > 0 && members->numbers.count < MOST_OF_ROWS) {
+    while (sources.numbers.count > 0) {
         int s = sources.numbers.items[--sources.numbers.count];
         const StageUses *facts = &grouping->facts[s];
         if (!only_used_in(grouping, facts, &elements) || !is_of_elements(facts, root->stage) ||

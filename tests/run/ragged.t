@@ -248,4 +248,22 @@ runs "runs" "$TENSORC" -run -O1 rate.tensor
 unlike "$(grep segments: "$work/out")" 'FLOP' "no rate is printed where what is read decides how many terms there are"
 like "$(grep whole: "$work/out")" 'FLOP' "one is printed of a whole sum"
 
+# Sums over ranges that are read, beside rows that other statements share: no block of rows is computed of these.
+cat >shared.tensor <<'END'
+def lengths(float(N, D) y, int32(N) len) -> (z) {
+    q(n, d) +=! y(p, d) where p in 0:len(n)
+    u(n, d) = exp(q(n, d) * 0.01)
+    z(n, d) = u(n, d) + (u(n, d + 1) else 0)
+}
+def ends(float(N, D) y, int32(N + 1) row) -> (z) {
+    q(n, d) +=! y(p, d) where p in row(n):row(n + 1)
+    u(n, d) = min(max(y(n, d) * 0.5 + q(n, d) * 0.2, -4), 4)
+    z(n, d) = u(n, d) + (u(n, d - 1) else 0)
+}
+END
+for sizes in "" "-DD=16" "-DN=700 -DD=128" "-DN=33"; do
+    # shellcheck disable=SC2086
+    runs "rows of ranges that are read compile${sizes:+ with $sizes}" "$TENSORC" -w $sizes -c shared.tensor -o shared.o
+done
+runs "and are right" "$TENSORC" -w -run -DN=70 -DD=35 shared.tensor
 done_testing
