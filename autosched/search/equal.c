@@ -3,15 +3,15 @@
  *
  * Two groups are equal where their parts of the program have the same canonical form, but for constant indices (a
  * layer's weights in the tensor of all layers' weights), and their genes the same choices.
- * A group whose schedule depends on others (a chain, a pipeline), on a block or on rules is equal to none.
+ * A pipeline in strips may be equal to another one, as may the groups that compute it apart. A group whose schedule
+ * depends on others (a chain), on a block or on rules is equal to none.
  */
 #include "autosched/search/policies.h"
 
 #include <string.h>
 
 static bool stands_alone(const Space *space, const Group *group) {
-    return group->root && !group->fused && !group->apart && !group->by_user && !group->ruled && group->part &&
-           group->part != space->program;
+    return group->root && !group->by_user && !group->ruled && group->part && group->part != space->program;
 }
 
 static bool gene_is_equal(const Gene *a, const Gene *b) {
@@ -23,7 +23,7 @@ static bool gene_is_equal(const Gene *a, const Gene *b) {
 
 static bool group_is_equal(const Group *a, const Group *b) {
     if (a->genes.count != b->genes.count || a->others.count != b->others.count || a->stage_count != b->stage_count ||
-        !a->scan != !b->scan)
+        !a->scan != !b->scan || !a->fused != !b->fused || !a->apart != !b->apart)
         return false;
     for (int i = 0; i < a->genes.count; i++)
         if (!gene_is_equal(&a->genes.items[i], &b->genes.items[i]))

@@ -165,14 +165,18 @@ static void test_equal_points(Arena *arena, const Target *target) {
 
 /* Few axes besides rows and vectors may be in the register tile. */
 static void test_axes_inside(Arena *arena, const Target *target) {
-    static const Case few = {"axes", "def f(float(3, 1080, 1920) I) -> (O) {\n"
-                                     "a(y, x) = I(0, y, x) + I(1, y, x)\n"
-                                     "b(y, x) = (a(y - 1, x) else edge) + a(y, x) + (a(y + 1, x) else edge)\n"
-                                     "O(c, y, x) = b(y, x) * I(c, y, x) }", 3};
-    static const Case many = {"axes", "def f(float(9, 1080, 1920) I) -> (O) {\n"
-                                      "a(y, x) = I(0, y, x) + I(1, y, x)\n"
-                                      "b(y, x) = (a(y - 1, x) else edge) + a(y, x) + (a(y + 1, x) else edge)\n"
-                                      "O(c, y, x) = b(y, x) * I(c, y, x) }", 3};
+    static const Case few = {"axes",
+                             "def f(float(3, 1080, 1920) I) -> (O) {\n"
+                             "a(y, x) = I(0, y, x) + I(1, y, x)\n"
+                             "b(y, x) = (a(y - 1, x) else edge) + a(y, x) + (a(y + 1, x) else edge)\n"
+                             "O(c, y, x) = b(y, x) * I(c, y, x) }",
+                             3};
+    static const Case many = {"axes",
+                              "def f(float(9, 1080, 1920) I) -> (O) {\n"
+                              "a(y, x) = I(0, y, x) + I(1, y, x)\n"
+                              "b(y, x) = (a(y - 1, x) else edge) + a(y, x) + (a(y + 1, x) else edge)\n"
+                              "O(c, y, x) = b(y, x) * I(c, y, x) }",
+                              3};
     Space *space = space_of(arena, &few, target), *other = space_of(arena, &many, target);
     const Group *group = space->pipelines.items[0]->group;
     int point[space->gene_count], last = group->genes.count - 1;
@@ -254,6 +258,33 @@ static void test_choice(Arena *arena, const Target *target) {
     ok(choice->point != NULL, "which is a point of the space");
 }
 
+/* Layers that may be in strips are explored once: what was chosen for the groups of the first one holds for all. */
+static void test_layers(Arena *arena, const Target *target) {
+    const char *text = "def layer(float(1, 24, 14, 14) x, float(48, 24) u, float(48, 3, 3) v) -> (y) {\n"
+                       "s(n, e, i, j) +=! x(n, r, i, j) * u(e, r)  t(n, e, i, j) = min(max(s(n, e, i, j), 0.0), 6.0)\n"
+                       "d(n, e, i, j) +=! (t(n, e, i + p - 1, j + q - 1) else 0.0) * v(e, p, q)"
+                       " where i in 0:14, j in 0:14\n"
+                       "z(n, e, i, j) = min(max(d(n, e, i, j), 0.0), 6.0)  m(n, c, i, j) +=! z(n, r, i, j) * u(r, c)\n"
+                       "y(n, c, i, j) = m(n, c, i, j) + x(n, c, i, j) }\n"
+                       "def f(float(1, 24, 14, 14) x, float(9, 48, 24) u, float(9, 48, 3, 3) v) -> (y) {\n"
+                       "y(n, c, i, j) = x(n, c, i, j)  for l in 0:9 { y = layer(y, u(l), v(l)) } }\n"
+                       "export f";
+    const StaticChoice *choice = static_choice(arena, program_of_text(arena, text, NULL, 0), target, EFFORT_MODEL, 0);
+    Space *space = choice->space;
+    const int *same = equal_groups(arena, space);
+    int apart = 0, equal = 0, different = 0;
+    for (int g = 0; g < space->groups.count; g++) {
+        const Group *group = space->groups.items[g], *first = space->groups.items[same[g]];
+        apart += group->apart != NULL;
+        equal += group->apart && same[g] < g;
+        different += memcmp(choice->chosen + group->first_gene, choice->chosen + first->first_gene,
+                            sizeof(int) * (size_t)group->genes.count) != 0;
+    }
+    ok(apart > 6 && equal >= apart / 2, "of %d groups that may be in strips %d are equal to others", apart, equal);
+    is_int(different, 0, "all of them have the same choices");
+    ok(choice->point != NULL, "which are legal together");
+}
+
 int main(void) {
     Arena *arena = arena_new();
     Target target = *target_find("x86-64-v4");
@@ -268,6 +299,7 @@ int main(void) {
     test_axes_inside(arena, &target);
     test_mutations(arena, &target);
     test_choice(arena, &target);
+    test_layers(arena, &target);
     test_rule(arena, "1030, 2048", "stencil, producers == 2", &target);
     test_rule(arena, "20, 40", "stencil, producers == 2", &target);
     test_rule(arena, "20, 40", "stencil", &target);
