@@ -10,7 +10,8 @@ stages() {
     {
         echo "def f($2(N, M) x0) -> (x1$(for s in $(seq 2 "$1"); do printf ', x%s' "$s"; done)) {"
         for s in $(seq "$1"); do
-            echo "    x$s(i, j) +=! $2($(echo "$3" | sed "s/p(/x$((s - 1))(/g") + $s) where i in 0:N, j in 0:M, r in 0:5"
+            value=$(echo "$3" | sed "s/p(/x$((s - 1))(/g")
+            echo "    x$s(i, j) +=! $2($value + $s) where i in 0:N, j in 0:M, r in 0:5"
         done
         echo "}"
         echo "export f${4:-}"
