@@ -129,9 +129,10 @@ static bool is_required(const Builder *builder, const Expr *condition, uint64_t 
 
 void require_in_words(Builder *builder, Expr *condition, Status status, Loc loc, const char *text) {
     int64_t value;
+    if (builder->names_only || (expr_is_int(expr_simplify(builder->arena, condition), &value) && value))
+        return;
     uint64_t key = condition_key(builder->arena, condition);
-    if (builder->names_only || (expr_is_int(expr_simplify(builder->arena, condition), &value) && value) ||
-        is_required(builder, condition, key))
+    if (is_required(builder, condition, key))
         return;
     list_push(builder->arena, &builder->required, ((RequiredKey){builder->requirements.count, key}));
     Requirement requirement = {.condition = condition, .text = text, .status = (int)status, .after = -1, .loc = loc};
