@@ -226,6 +226,9 @@ void emit_packed_together(Code *code, const Kernel *kernel, const LLVMValueRef *
 /* NAME, NAME_in or NAME_workspace_size of a kernel that was emitted. */
 LLVMValueRef function_named(Code *code, const char *symbol, const char *ending);
 void set_target_attributes(Code *code, LLVMValueRef function);
+LLVMValueRef internal_function(Code *code, const char *name, LLVMTypeRef type); /* of the module alone */
+/* The tensor's memory is where this parameter of the open frame's function points to, and no other one. */
+void bind_parameter(Code *code, const Tensor *tensor, unsigned parameter);
 void add_attribute(Code *code, LLVMValueRef function, unsigned index, const char *name);
 Frame *frame_open(Code *code, LLVMValueRef function); /* moves the builder to its first block */
 void frame_close(Code *code);                         /* the caller moves the builder back */

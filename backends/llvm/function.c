@@ -36,6 +36,13 @@ void set_target_attributes(Code *code, LLVMValueRef function) {
     }
 }
 
+LLVMValueRef internal_function(Code *code, const char *name, LLVMTypeRef type) {
+    LLVMValueRef function = LLVMAddFunction(code->module, name, type);
+    LLVMSetLinkage(function, LLVMInternalLinkage);
+    set_target_attributes(code, function);
+    return function;
+}
+
 /* --- frames --- */
 
 Frame *frame_open(Code *code, LLVMValueRef function) {
@@ -58,9 +65,7 @@ Apart apart_open(Code *code, const char *name, LLVMTypeRef type) {
     Apart apart = {.at = LLVMGetInsertBlock(code->builder),
                    .line = LLVMGetCurrentDebugLocation2(code->builder),
                    .memo = code->memo};
-    apart.function = LLVMAddFunction(code->module, name, type);
-    LLVMSetLinkage(apart.function, LLVMInternalLinkage);
-    set_target_attributes(code, apart.function);
+    apart.function = internal_function(code, name, type);
     add_attribute(code, apart.function, (unsigned)LLVMAttributeFunctionIndex, "noinline");
     add_attribute(code, apart.function, (unsigned)LLVMAttributeFunctionIndex, "willreturn");
     LLVMSetCurrentDebugLocation2(code->builder, NULL);
@@ -150,6 +155,13 @@ void bind_buffer(Code *code, const Tensor *tensor, LLVMValueRef pointer) {
     Buffer *buffer = ARENA_NEW(code->arena, Buffer);
     *buffer = (Buffer){.tensor = tensor, .pointer = pointer};
     address_map_set(code->arena, &code->frame->buffers, tensor, buffer);
+}
+
+void bind_parameter(Code *code, const Tensor *tensor, unsigned parameter) {
+    LLVMValueRef pointer = LLVMGetParam(code->frame->function, parameter);
+    LLVMSetValueName2(pointer, tensor->name, strlen(tensor->name));
+    add_attribute(code, code->frame->function, parameter + 1, "noalias");
+    bind_buffer(code, tensor, pointer);
 }
 
 void return_status(Code *code, LLVMValueRef status) {

@@ -17,8 +17,6 @@
 #include "lang/diag.h"
 #include "lang/expr.h"
 
-#include <string.h>
-
 typedef struct Outline {
     Code *code;
     const Stmt *stmt;
@@ -194,11 +192,7 @@ static LLVMValueRef inner_function(Outline *outline, const char *part, LLVMTypeR
                                    int count) {
     Code *code = outline->code;
     const char *name = arena_printf(code->arena, "%s.%s.%d", code->kernel->program->symbol, part, code->outlined_count);
-    LLVMTypeRef type = LLVMFunctionType(result, types, (unsigned)count, false);
-    LLVMValueRef function = LLVMAddFunction(code->module, name, type);
-    LLVMSetLinkage(function, LLVMInternalLinkage);
-    set_target_attributes(code, function);
-    return function;
+    return internal_function(code, name, LLVMFunctionType(result, types, (unsigned)count, false));
 }
 
 static void open_inner(Outline *outline, LLVMValueRef function) {
@@ -225,10 +219,7 @@ static void bind_parameters(Outline *outline) {
         address_map_set(code->arena, &frame->variables, var, LLVMGetParam(frame->function, next++));
     }
     for (int i = 0; i < outline->tensors.count; i++) {
-        LLVMValueRef pointer = LLVMGetParam(frame->function, next++);
-        LLVMSetValueName2(pointer, outline->tensors.items[i]->name, strlen(outline->tensors.items[i]->name));
-        add_attribute(code, frame->function, next, "noalias");
-        bind_buffer(code, outline->tensors.items[i], pointer);
+        bind_parameter(code, outline->tensors.items[i], next++);
         buffer_of(code, outline->tensors.items[i])->first = outline->firsts.items[i];
     }
     for (int i = 0; i < outline->placements.count; i++)

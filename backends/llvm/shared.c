@@ -7,8 +7,6 @@
  */
 #include "backends/llvm/code.h"
 
-#include <string.h>
-
 /* Values of the kernel's sizes and scalars. */
 static void pass_variables(Code *code, SharedCode *shared) {
     const Program *program = code->kernel->program;
@@ -34,18 +32,7 @@ static LLVMValueRef declare(Code *code, const SharedNest *nest, const SharedCode
                    : i <= count + nest->tensor_count ? code->pointer
                                                      : code->i64;
     const char *name = arena_printf(code->arena, "%s.nest.%d", code->kernel->program->symbol, nest->number);
-    LLVMValueRef function =
-        LLVMAddFunction(code->module, name, LLVMFunctionType(code->i32, types, (unsigned)all, false));
-    LLVMSetLinkage(function, LLVMInternalLinkage);
-    set_target_attributes(code, function);
-    return function;
-}
-
-static void bind_tensor(Code *code, const Tensor *tensor, unsigned parameter) {
-    LLVMValueRef pointer = LLVMGetParam(code->frame->function, parameter);
-    LLVMSetValueName2(pointer, tensor->name, strlen(tensor->name));
-    add_attribute(code, code->frame->function, parameter + 1, "noalias");
-    bind_buffer(code, tensor, pointer);
+    return internal_function(code, name, LLVMFunctionType(code->i32, types, (unsigned)all, false));
 }
 
 /* All that the nest names gets its value from a parameter. */
@@ -63,7 +50,7 @@ static void bind_all(Code *code, const SharedNest *nest, SharedCode *shared) {
             bind_variable(code, program->arguments[i].scalar, LLVMGetParam(function, next++));
     code->frame->heap = LLVMGetParam(function, next++);
     for (int i = 0; i < nest->tensor_count; i++)
-        bind_tensor(code, nest->tensors[i], next++);
+        bind_parameter(code, nest->tensors[i], next++);
     for (int i = 0; i < nest->number_count; i++)
         bind_variable(code, nest->numbers[i], LLVMGetParam(function, next++));
 }
