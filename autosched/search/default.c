@@ -66,12 +66,12 @@ static int most_reads(const Group *group) {
  * starts. */
 static int parts_of_budget(Space *space, int number) {
     Group *group = space->groups.items[number];
-    const Program *program = space->program;
+    const Program *part = group_program(space, group);
     int reads = most_reads(group), parts = reads * reads / (FEW_READS * FEW_READS);
     int least = group->genes.count > MANY_GENES ? 4 : 1;
-    bool whole = program->scan_count > 0 && group_program(space, group) == program;
-    if (whole && program->stage_count > MANY_STAGES) /* each point is a nest of all of them */
-        least *= 1 + program->stage_count / MANY_STAGES;
+    bool steps = part->scan_count > 0 && (part == space->program || group->root->scan);
+    if (steps && part->stage_count > MANY_STAGES) /* each point is a nest of all of them */
+        least *= 1 + part->stage_count / MANY_STAGES;
     return parts > least ? parts < MOST_PARTS ? parts : MOST_PARTS : least;
 }
 

@@ -21,9 +21,17 @@ static bool gene_is_equal(const Gene *a, const Gene *b) {
     return !a->values || !memcmp(a->values, b->values, bytes);
 }
 
+/* Groups of one scan have the same part. */
+static bool roots_are_alike(const Group *a, const Group *b) {
+    int count = a->part->stage_count, at = 0;
+    while (at < count && strcmp(a->part->stages[at]->name, a->root->name))
+        at++;
+    return at < count && count == b->part->stage_count && !strcmp(b->part->stages[at]->name, b->root->name);
+}
+
 static bool group_is_equal(const Group *a, const Group *b) {
     if (a->genes.count != b->genes.count || a->others.count != b->others.count || a->stage_count != b->stage_count ||
-        !a->scan != !b->scan || !a->fused != !b->fused || !a->apart != !b->apart)
+        !a->scan != !b->scan || !a->fused != !b->fused || !a->apart != !b->apart || !roots_are_alike(a, b))
         return false;
     for (int i = 0; i < a->genes.count; i++)
         if (!gene_is_equal(&a->genes.items[i], &b->genes.items[i]))

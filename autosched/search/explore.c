@@ -191,17 +191,26 @@ static bool missed_enough(const Leaders *leaders) {
     return leaders->missed >= MISSES * leaders->most_code && leaders->most_code;
 }
 
+/* One of two points that are kept for exploring, with a group's starts: of other groups it has any genes. Whole points
+ * for each start of each group would take time quadratic in the groups. */
+static int *explored_point(Space *space, const Group *group, int which) {
+    if (!space->explored[which])
+        space->explored[which] = ARENA_ARRAY(space->arena, int, space->gene_count + 1);
+    for (int i = 0; i < group->genes.count; i++)
+        space->explored[which][group->first_gene + i] = group->genes.items[i].start;
+    return space->explored[which];
+}
+
 /* Explores from a starting point: random points first, then mutations of the leaders. A start whose best is more than
  * most seconds after a part of the budget is left. */
 static void explore_from(Space *space, int number, const int *start, int randoms, int budget, double most,
                          Random *random, Leaders *leaders) {
     const Group *group = leaders->group = space->groups.items[number];
-    int *point = ARENA_ARRAY(leaders->arena, int, space->gene_count + 1), first = group->first_gene;
+    int *point = explored_point(space, group, 1), first = group->first_gene;
     Arena *scratch = arena_new();
     HashSet looked_at = {0};
     for (int i = 0; i < KEPT; i++)
         leaders->genes[i] = ARENA_ARRAY(leaders->arena, int, group->genes.count + 1);
-    memcpy(point, start, sizeof *point * (size_t)space->gene_count);
     if (group_plausible(space, number, start))
         look_at(scratch, space, number, start, &looked_at, leaders);
     for (int i = 1; i < budget && !missed_enough(leaders); i++) {
@@ -255,8 +264,7 @@ static void explore_other(Space *space, int number, OtherStart from, int budget,
     double gain = group->genes.items[from.gene].gain;
     int gene = group->first_gene + from.gene;
     bool chosen = leaders->count && leaders->genes[0][from.gene] != group->genes.items[from.gene].start;
-    int *start = ARENA_ARRAY(leaders->arena, int, space->gene_count + 1);
-    point_start(space, start);
+    int *start = explored_point(space, group, 0);
     if (gain > 0 && leaders->count)
         copy_genes(group, start + group->first_gene, leaders->genes[0]);
     keep_genes(group, from.gene);
@@ -268,8 +276,7 @@ static void explore_other(Space *space, int number, OtherStart from, int budget,
 
 /* Explores from what was chosen for a group before it that is alike. */
 static void explore_similar(Space *space, int number, const int *chosen, int budget, Random *random, Leaders *leaders) {
-    int *start = ARENA_ARRAY(leaders->arena, int, space->gene_count + 1);
-    point_start(space, start);
+    int *start = explored_point(space, space->groups.items[number], 0);
     if (take_similar(space, number, chosen, start))
         explore_more(space, number, start, 0, budget / OTHER_PART, 1, random, leaders);
 }
@@ -278,8 +285,7 @@ static void explore_similar(Space *space, int number, const int *chosen, int bud
  * away from another, and points that are better only in the end would be dropped before. Keeps the best leaders. */
 static void explore_group(Space *space, int number, const int *chosen, int budget, Random *random, Leaders *leaders) {
     Group *group = space->groups.items[number];
-    int *start = ARENA_ARRAY(leaders->arena, int, space->gene_count + 1);
-    point_start(space, start);
+    int *start = explored_point(space, group, 0);
     keep_genes(group, group->fused ? 0 : -1);
     if (group->fused)
         start[group->first_gene] = 1;

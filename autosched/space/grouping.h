@@ -41,7 +41,6 @@ void empty_scans(Grouping *grouping);
 StageUses *facts_of(Grouping *grouping, const Tensor *tensor);
 bool values_use(const Stage *consumer, const Stage *producer);
 bool reads_earlier_steps(Grouping *grouping, const StageUses *reader, const StageUses *producer);
-bool common_is_legal(Space *space);
 
 /* --- absorb.c --- */
 

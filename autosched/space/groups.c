@@ -161,14 +161,15 @@ static void shrink_buffers(Grouping *grouping) {
     Space *space = grouping->space;
     for (int g = 0; g < space->groups.count; g++) {
         const Group *group = space->groups.items[g];
-        StageUses *facts = &grouping->facts[program_stage_index(space->program, group->root)];
+        int number = program_stage_index(space->program, group->root);
+        StageUses *facts = &grouping->facts[number];
         if (!is_of_one_step(grouping, facts))
             continue;
         Prim prim = {.op = PRIM_COMPUTE_AT, .arg_count = 2, .args = ARENA_ARRAY(space->arena, PrimArg, 2)};
         prim.args[0] = arg_name(facts->stage->name);
         prim.args[1] = arg_name(steps_loop(space, group));
-        list_push(space->arena, &space->common, prim);
-        space->common.count -= !common_is_legal(space);
+        if (scan_allows(space, &prim, number))
+            list_push(space->arena, &space->common, prim);
     }
 }
 

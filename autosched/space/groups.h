@@ -168,8 +168,10 @@ void space_keep_apart(Space *space);
 bool space_inline(Space *space, const Prim *prim, int stage, const int *readers, int count);
 /* The stage after inlining: its reads name what the loops really touch. */
 const Stage *inlined_stage(Space *space, const Stage *stage);
-/* How many of the common statements the program needs that a group's nests are built from. */
-int part_common_count(const Space *space, const Program *part);
+/* Whether the statement is legal for a stage of a scan, beside what is said of the scan already. */
+bool scan_allows(Space *space, const Prim *prim, int stage);
+/* The common statements that a group's nests need which are built from that part; with room for so many more. */
+Schedule part_schedule(Arena *arena, const Space *space, const Program *part, int more);
 /* The nest of the whole program under the common statements alone; NULL: they are not legal together. */
 const Nest *common_nest(Arena *arena, Space *space);
 

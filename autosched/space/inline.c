@@ -161,13 +161,6 @@ static bool wants_inlining(Grouping *grouping, const StageUses *facts) {
            facts->consumers.count <= CHEAP_USES;
 }
 
-bool common_is_legal(Space *space) {
-    Arena *scratch = arena_new();
-    bool legal = common_nest(scratch, space) != NULL;
-    arena_free(scratch);
-    return legal;
-}
-
 static bool inline_is_legal(Grouping *grouping, const Prim *prim, int stage) {
     Space *space = grouping->space;
     const StageUses *facts = &grouping->facts[stage];
@@ -256,11 +249,10 @@ static void take_out(Grouping *grouping, StageUses *facts) {
     Space *space = grouping->space;
     Prim prim = {.op = PRIM_COMPUTE_ROOT, .arg_count = 1, .args = ARENA_NEW(space->arena, PrimArg)};
     prim.args[0] = arg_name(facts->stage->name);
+    if (!scan_allows(space, &prim, program_stage_index(space->program, facts->stage)))
+        return;
     list_push(space->arena, &space->common, prim);
-    if (common_is_legal(space))
-        facts->scan = NULL;
-    else
-        space->common.count--;
+    facts->scan = NULL;
 }
 
 /* Not one of which a block says how it runs. */

@@ -6,8 +6,8 @@
  * too, because a constant is rearranged ahead of time only for an only reader. What other groups compute is an input.
  * For the group's stages the nest of the part is that of the whole program.
  *
- * Where a stage of the part is in a scan, and in chains of groups, the part is the whole program: these need more than
- * one group's stages. Of a program with a scan the other groups have parts as any.
+ * With a stage of a scan the part has all of that scan, as the steps are its loop, and needs the common statements that
+ * say where its stages are computed. In chains of groups the part is the whole program, with all common statements.
  */
 #include "autosched/space/groups.h"
 #include "lang/map.h"
@@ -33,7 +33,7 @@ void space_keep_apart(Space *space) {
     memcpy(space->apart, space->present, sizeof *space->apart * (size_t)count);
 }
 
-/* --- inlining one stage ------------------------------------------------------------------------------------------- */
+/* --- making a part ------------------------------------------------------------------------------------------------ */
 
 typedef struct Uses {
     Arena *arena;
@@ -98,55 +98,15 @@ static Program *chosen_program(Arena *arena, const Space *space, const Stage *co
     return part;
 }
 
-/* Keeps the chosen stages as a nest has them in which the stage is inlined; nest is NULL where it cannot be. */
-static bool keep_inlined(Space *space, const Nest *nest, int stage, const Chosen *chosen) {
-    for (int s = 0; nest && s < nest->stage_count; s++) {
-        const Stage *own = program_find_stage(space->program, nest->stages[s]->stage->name);
-        int number = own ? program_stage_index(space->program, own) : -1;
-        if (number >= 0 && is_chosen(chosen, number))
-            space->present[number] = nest->stages[s]->stage;
-    }
-    return space->inlined[stage] = nest != NULL;
-}
-
-static bool any_in_scan(const Program *program, const Chosen *chosen) {
-    for (int n = 0; n < chosen->numbers.count; n++)
-        if (program->stages[chosen->numbers.items[n]]->scan)
-            return true;
-    return false;
-}
-
-/* Within a scan, the whole program says whether it may be: it has the steps as a loop. */
-static const Nest *whole_with(Space *space, const Prim *prim) {
-    list_push(space->arena, &space->common, *prim);
-    const Nest *nest = common_nest(space->arena, space);
-    space->common.count--;
-    return nest;
-}
-
-bool space_inline(Space *space, const Prim *prim, int stage, const int *readers, int count) {
-    Chosen chosen = {0};
-    list_push(space->arena, &chosen.numbers, stage);
-    for (int r = 0; r < count; r++)
-        if (readers[r] != stage)
-            list_push(space->arena, &chosen.numbers, readers[r]);
-    sort(&chosen);
-    if (any_in_scan(space->program, &chosen))
-        return keep_inlined(space, whole_with(space, prim), stage, &chosen);
-    Program *part = chosen_program(space->arena, space, space->present, &chosen);
-    Schedule schedule = {.subject = part->name, .target = space->target->name, .count = 1, .prims = (Prim *)prim};
-    const Nest *nest = nest_build(space->arena, part, &schedule, NULL, space->target, NULL);
-    return keep_inlined(space, nest, stage, &chosen);
-}
-
-/* --- the part of a group ------------------------------------------------------------------------------------------ */
+/* --- which stages a part has -------------------------------------------------------------------------------------- */
 
 typedef struct Marking {
     const Space *space;
-    const Stage *const *stages; /* as the part has them */
+    const Stage *const *stages;     /* as the part has them */
     bool *marked;                   /* [stages of the program] */
     Chosen own;                     /* the marked stages */
     LIST(const Tensor *) constants; /* those that the marked stages read, each once */
+    LIST(const Scan *) scans;       /* that marked stages are in, each once */
 } Marking;
 
 static void note_constant(Marking *marking, const Tensor *tensor) {
@@ -157,7 +117,7 @@ static void note_constant(Marking *marking, const Tensor *tensor) {
 }
 
 /* A stage computed at compile time belongs to its readers. */
-static void mark(Marking *marking, int stage) {
+static void mark_alone(Marking *marking, int stage) {
     const Space *space = marking->space;
     if (marking->marked[stage])
         return;
@@ -171,9 +131,99 @@ static void mark(Marking *marking, int stage) {
         if (computed || tensor->role == ROLE_CONSTANT)
             note_constant(marking, tensor);
         if (computed)
-            mark(marking, number);
+            mark_alone(marking, number);
     }
 }
+
+static void mark_scan(Marking *marking, const Scan *scan) {
+    for (int s = 0; s < marking->scans.count; s++)
+        if (marking->scans.items[s] == scan)
+            return;
+    list_push(marking->space->arena, &marking->scans, scan);
+    for (int s = scan->first; s < scan->first + scan->count; s++)
+        if (!marking->space->inlined[s])
+            mark_alone(marking, s);
+}
+
+/* The program of the marked stages, whose marks it takes away. */
+static Program *marked_program(Marking *marking) {
+    const Space *space = marking->space;
+    for (int n = 0; n < marking->own.numbers.count; n++) {
+        const Scan *scan = space->program->stages[marking->own.numbers.items[n]]->scan;
+        if (scan)
+            mark_scan(marking, scan);
+    }
+    for (int n = 0; n < marking->own.numbers.count; n++)
+        space->marked[marking->own.numbers.items[n]] = false;
+    sort(&marking->own);
+    return chosen_program(space->arena, space, marking->stages, &marking->own);
+}
+
+/* --- statements of scans ------------------------------------------------------------------------------------------ */
+
+static bool has_scan(const Program *part, const Scan *scan) {
+    for (int s = 0; s < part->stage_count; s++)
+        if (part->stages[s]->scan == scan)
+            return true;
+    return false;
+}
+
+/* Not those that inline a stage: the stages of a part have been inlined. */
+static bool places_in_scan(const Space *space, const Prim *prim, const Program *part) {
+    if (prim->op != PRIM_COMPUTE_ROOT && prim->op != PRIM_COMPUTE_AT)
+        return false;
+    const Stage *stage = program_find_stage(space->program, prim->args[0].name);
+    return stage && stage->scan && has_scan(part, stage->scan);
+}
+
+Schedule part_schedule(Arena *arena, const Space *space, const Program *part, int more) {
+    Schedule own = {.subject = space->program->name, .target = space->target->family->name};
+    bool whole = part == space->program;
+    own.prims = ARENA_ARRAY(arena, Prim, space->common.count + more + 1);
+    for (int c = 0; (whole || part->scan_count) && c < space->common.count; c++)
+        if (whole || places_in_scan(space, &space->common.items[c], part))
+            own.prims[own.count++] = space->common.items[c];
+    return own;
+}
+
+static const Nest *nest_with(Arena *arena, const Space *space, const Program *part, const Prim *prim) {
+    Schedule schedule = part_schedule(arena, space, part, 1);
+    schedule.prims[schedule.count++] = *prim;
+    return nest_build(arena, part, &schedule, NULL, space->target, NULL);
+}
+
+/* --- what holds in the part of a stage ---------------------------------------------------------------------------- */
+
+/* Keeps the chosen stages as a nest has them in which the stage is inlined; nest is NULL where it cannot be. */
+static bool keep_inlined(Space *space, const Nest *nest, int stage, const Chosen *chosen) {
+    for (int s = 0; nest && s < nest->stage_count; s++) {
+        const Stage *own = program_find_stage(space->program, nest->stages[s]->stage->name);
+        int number = own ? program_stage_index(space->program, own) : -1;
+        if (number >= 0 && is_chosen(chosen, number))
+            space->present[number] = nest->stages[s]->stage;
+    }
+    return space->inlined[stage] = nest != NULL;
+}
+
+bool space_inline(Space *space, const Prim *prim, int stage, const int *readers, int count) {
+    Marking marking = {.space = space, .stages = space->present, .marked = space->marked};
+    mark_alone(&marking, stage);
+    for (int r = 0; r < count; r++)
+        mark_alone(&marking, readers[r]);
+    const Program *part = marked_program(&marking);
+    return keep_inlined(space, nest_with(space->arena, space, part, prim), stage, &marking.own);
+}
+
+bool scan_allows(Space *space, const Prim *prim, int stage) {
+    Arena *scratch = arena_new();
+    Marking marking = {.space = space, .stages = space->present, .marked = space->marked};
+    mark_alone(&marking, stage);
+    bool legal = nest_with(scratch, space, marked_program(&marking), prim) != NULL;
+    arena_free(scratch);
+    return legal;
+}
+
+/* --- the part of a group ------------------------------------------------------------------------------------------ */
 
 static void count_reads(Space *space, Map *counts, const Stage *stage) {
     EACH_STAGE_READ(read, stage) {
@@ -214,13 +264,8 @@ static const Program *part_of(Space *space, const Group *group) {
         return space->program;
     Marking marking = {.space = space, .stages = group->fused ? space->apart : space->present, .marked = space->marked};
     for (int s = 0; s < group->stage_count; s++)
-        mark(&marking, program_stage_index(space->program, group->stages[s]));
-    for (int n = 0; n < marking.own.numbers.count; n++)
-        space->marked[marking.own.numbers.items[n]] = false;
-    sort(&marking.own);
-    if (any_in_scan(space->program, &marking.own))
-        return space->program;
-    Program *part = chosen_program(space->arena, space, marking.stages, &marking.own);
+        mark_alone(&marking, program_stage_index(space->program, group->stages[s]));
+    Program *part = marked_program(&marking);
     list_elsewhere(space, &marking, part);
     return part;
 }
@@ -235,10 +280,6 @@ const Nest *common_nest(Arena *arena, Space *space) {
     Group nothing = {0};
     Sketch empty = {0};
     return sketch_nest(arena, space, &nothing, &empty);
-}
-
-int part_common_count(const Space *space, const Program *part) {
-    return part == space->program ? space->common.count : 0;
 }
 
 const Stage *inlined_stage(Space *space, const Stage *stage) {

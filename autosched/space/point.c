@@ -352,11 +352,23 @@ static bool has_statements(const Space *space, int number, const int *point, int
     return only < 0 ? group_is_used(space, group, point) : !group->skipped;
 }
 
-/* All statements and the values of their holes. only: one group, -1: all. common: how many of the common statements.
- * False: a sketch is unusable. */
-static bool point_statements(Arena *arena, Space *space, const int *point, int only, int common, Schedule *schedule,
+/* What the nests of a point begin with; with room for so many statements more. */
+static Schedule common_statements(Arena *arena, Space *space, const int *point, int only, int more) {
+    if (only >= 0)
+        return part_schedule(arena, space, group_program(space, space->groups.items[only]), more);
+    Schedule common = part_schedule(arena, space, space->program, more);
+    int kept = 0;
+    for (int c = 0; c < common.count; c++)
+        if (!space->inliners[c] || !group_is_used(space, space->inliners[c], point))
+            common.prims[kept++] = common.prims[c];
+    common.count = kept;
+    return common;
+}
+
+/* All statements and the values of their holes. only: one group, -1: all. False: a sketch is unusable. */
+static bool point_statements(Arena *arena, Space *space, const int *point, int only, Schedule *schedule,
                              int64_t **choices) {
-    int prims = common, holes = 0, first = only < 0 ? 0 : only, end = only < 0 ? space->groups.count : only + 1;
+    int prims = 0, holes = 0, first = only < 0 ? 0 : only, end = only < 0 ? space->groups.count : only + 1;
     for (int g = first; g < end; g++) {
         Group *group = space->groups.items[g];
         if (!has_statements(space, g, point, only))
@@ -367,27 +379,23 @@ static bool point_statements(Arena *arena, Space *space, const int *point, int o
         prims += sketch->schedule.count;
         holes += sketch->holes.count;
     }
-    Prim *all = ARENA_ARRAY(arena, Prim, prims + 1);
+    *schedule = common_statements(arena, space, point, only, prims);
     *choices = ARENA_ARRAY(arena, int64_t, holes + 1);
-    prims = holes = 0;
-    for (int c = 0; c < common; c++)
-        if (only >= 0 || !space->inliners[c] || !group_is_used(space, space->inliners[c], point))
-            all[prims++] = space->common.items[c];
+    holes = 0;
     for (int g = first; g < end; g++) {
         Group *group = space->groups.items[g];
         if (!has_statements(space, g, point, only))
             continue;
         const Sketch *sketch = group_sketch(space, group, point + group->first_gene);
         if (sketch->schedule.count)
-            memcpy(all + prims, sketch->schedule.prims, sizeof *all * (size_t)sketch->schedule.count);
-        prims += sketch->schedule.count;
+            memcpy(schedule->prims + schedule->count, sketch->schedule.prims,
+                   sizeof *schedule->prims * (size_t)sketch->schedule.count);
+        schedule->count += sketch->schedule.count;
         for (int h = 0; h < sketch->holes.count; h++) {
             HoleSource source = sketch->holes.items[h];
             (*choices)[holes++] = hole_value(group, source, point[group->first_gene + source.gene]);
         }
     }
-    *schedule = (Schedule){
-        .subject = space->program->name, .target = space->target->family->name, .count = prims, .prims = all};
     return true;
 }
 
@@ -395,7 +403,7 @@ Schedule *point_schedule_with(Arena *arena, Space *space, const int *point, cons
     Schedule schedule;
     int64_t *choices;
     *nest = NULL;
-    if (!point_statements(arena, space, point, -1, space->common.count, &schedule, &choices))
+    if (!point_statements(arena, space, point, -1, &schedule, &choices))
         return NULL;
     Schedule *filled = schedule_fill(arena, &schedule, choices);
     if (space->user && space->groups.count == 1 && !space->holes)
@@ -423,7 +431,7 @@ Nest *point_nest(Arena *arena, Space *space, const int *point, int only) {
     const Program *part = only < 0 ? space->program : group_program(space, space->groups.items[only]);
     Schedule schedule;
     int64_t *choices;
-    if (!point_statements(arena, space, point, only, part_common_count(space, part), &schedule, &choices))
+    if (!point_statements(arena, space, point, only, &schedule, &choices))
         return NULL;
     Nest *nest = nest_build(arena, part, &schedule, choices, space->target, NULL);
     if (space->trusting && only >= 0)

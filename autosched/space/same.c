@@ -1,18 +1,28 @@
 /* same.c - groups that are the same in the spaces of two programs, which differ in what is given with them alone: a
  * const argument that is packed ahead of all calls is given, one that comes with each call is not.
  *
- * A group that reads nothing given, and whose genes have the same choices, has the same points in both.
+ * A group that reads nothing given, and whose genes have the same choices, has the same points in both. So has one that
+ * reads single elements of what is given, such as a layer's w(l): there is nothing to rearrange.
  */
 #include "autosched/space/groups.h"
 
 #include <string.h>
 
+static bool is_one_element(const Stage *stage, const Expr *read) {
+    for (int d = 0; d < read->count; d++)
+        if (stage_uses_axis(stage, read->args[d]) || stage_uses_reduction(stage, read->args[d]))
+            return false;
+    return true;
+}
+
 /* Also by stages that are inlined. */
 static bool reads_given(Space *space, const Group *group) {
-    for (int s = 0; s < group->stage_count; s++)
-        EACH_STAGE_READ(read, inlined_stage(space, group->stages[s]))
-            if (tensor_is_given(space, read->tensor))
+    for (int s = 0; s < group->stage_count; s++) {
+        const Stage *stage = inlined_stage(space, group->stages[s]);
+        EACH_STAGE_READ(read, stage)
+            if (tensor_is_given(space, read->tensor) && !is_one_element(stage, read))
                 return true;
+    }
     return false;
 }
 

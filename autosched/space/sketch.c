@@ -99,12 +99,9 @@ void sketch_read(Space *space, Sketch *sketch) {
 
 Nest *sketch_nest(Arena *arena, Space *space, Group *group, const Sketch *sketch) {
     const Program *part = group_program(space, group);
-    int common = part_common_count(space, part), total = common + sketch->prims.count;
-    Prim *prims = ARENA_ARRAY(arena, Prim, total);
-    for (int p = 0; p < total; p++)
-        prims[p] = p < common ? space->common.items[p] : sketch->prims.items[p - common];
-    Schedule schedule = {
-        .subject = space->program->name, .target = space->target->name, .count = total, .prims = prims};
+    Schedule schedule = part_schedule(arena, space, part, sketch->prims.count);
+    for (int p = 0; p < sketch->prims.count; p++)
+        schedule.prims[schedule.count++] = sketch->prims.items[p];
     int64_t *choices = ARENA_ARRAY(arena, int64_t, sketch->holes.count + 1);
     for (int h = 0; h < sketch->holes.count; h++) {
         HoleSource source = sketch->holes.items[h];

@@ -128,6 +128,7 @@ struct Space {
     int read_groups; /* how many groups it lists */
     Map reads[2];    /* of each tensor: how many reads of it `present` and `apart` have */
     int gene_count;
+    int *explored[2]; /* a start, and a point changed from it, of the group that is being explored; or NULL */
     const int *genes_before; /* [groups + 1] for group_cross; made at its first use */
     /* For each stage of the program: */
     const Stage **present; /* the stage after inlining so far */

@@ -128,7 +128,7 @@ static bool add_copy(TileWriter *writer, const TileOperand *operand, PackPlace p
     PrimArg args[5] = {arg_name(operand->read->tensor->name)};
     int count = 1;
     /* A copy for the whole program would leave another group nothing to copy. */
-    bool own = !loop && !writer->group->scan &&
+    bool own = !loop &&
                space_reads_elsewhere(writer->space, writer->group, operand->read->tensor);
     if (operand->shared || own)
         args[count++] = arg_keyed(arg_name(writer->reader), "reader");

@@ -30,10 +30,14 @@ void join_scan(NestState *state, StageState *stage, StageState *scan) {
     stage->scan = scan;
 }
 
+/* Part of a program may have fewer stages of the scan. */
 void scan_add(NestState *state, const Scan *scan) {
+    int end = state->stages.count, first = end;
+    while (first > 0 && state->stages.items[first - 1]->nest.stage->scan == scan)
+        first--;
     StageState *steps = stage_add(state, steps_stage(state, scan), NULL);
     steps->nest.scan = scan;
-    for (int i = state->stages.count - 1 - scan->count; i < state->stages.count - 1; i++)
+    for (int i = first; i < end; i++)
         join_scan(state, state->stages.items[i], steps);
 }
 

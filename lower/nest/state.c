@@ -452,7 +452,7 @@ NestState *state_new(Arena *arena, const Program *program, const Target *target,
     for (int i = 0; i < program->stage_count; i++) {
         const Scan *scan = program->stages[i]->scan;
         stage_add(state, program->stages[i], NULL);
-        if (scan != NULL && i == scan->first + scan->count - 1)
+        if (scan != NULL && (i + 1 == program->stage_count || program->stages[i + 1]->scan != scan))
             scan_add(state, scan);
     }
     list_later_producers(state);

@@ -32,6 +32,16 @@ def f(float(N, D) x) -> (y) { y(i, j) = x(i, j)  for l in 0:1000 { y = softmax(y
 export f(N=64, D=64)
 EOF
 within 0 "a thousand softmaxes" -O2 -c rows.tensor -o rows.o
+cat >recurrent.tensor <<'EOF'
+import "nn"
+def f[L=120](float(T, B, H) x, const float(L, 4, H, H) wx, const float(L, 4, H, H) wh, const float(L, 4, H) b,
+             float(B, H) h0, float(B, H) c0) -> (y) {
+    y(t, b, h) = x(t, b, h)
+    for l in 0:L { y, c = lstm(y, h0, c0, wx(l), wh(l), b(l)) }
+}
+export f(T=9, B=2, H=16)
+EOF
+within 0 "a hundred and twenty recurrent layers" -O2 -c recurrent.tensor -o recurrent.o
 cat >kinds.tensor <<'EOF'
 def f(float(N) x) -> (y) {
     y(i) = x(i)

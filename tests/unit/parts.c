@@ -34,6 +34,13 @@ static const char *const texts[] = {
     "t(i, j) +=! x(i, r_k) * a(r_k, j)  e(i, j) = exp(t(i, j)) + x(i, j)  g(i, j) = e(i, j) * 2\n"
     "scan i { c(i, j) = (c(i - 1, j) else 0.0) * 0.5 + g(i, j) }\n"
     "u(i, j) = c(i, j) + e(i, j)  y(i, j) +=! u(i, r_k) * a(r_k, j) }",
+    /* two recurrent layers: what leaves the scan before and behind it, and buffers of one step */
+    "def f(float(8, 32) x, const float(32, 32) a) -> (y, z) {\n"
+    "scan t { g(t, j) = 0.5  g(t, j) += x(t, r_i) * a(r_i, j)  g(t, j) += (h(t - 1, r_k) else 0.0) * a(r_k, j)\n"
+    "    h(t, j) = tanh(g(t, j)) }\n"
+    "scan s { q(s, j) +=! (p(s - 1, r_k) else 0.0) * a(r_k, j)  e(s, j) = exp(q(s, j)) + h(s, j)\n"
+    "    p(s, j) = e(s, j) / (e(s, j) + 1)  w(s, j) +=! p(s, r_k) * a(r_k, j) }\n"
+    "y(i, j) = h(i, j) + w(i, j)  z(i) +=! p(i, r_j) }",
 };
 enum { TEXTS = sizeof texts / sizeof *texts };
 
@@ -173,18 +180,64 @@ static void test_operand_names(Arena *arena, const Target *target) {
        "the names of %d operands have at most %zu letters", tile->operands.count, longest);
 }
 
-/* Beside a scan, groups have parts of their own; in it, the whole program. */
-static void test_beside_scan(Arena *arena, const Target *target) {
-    Space *space = space_new(arena, program_of_text(arena, texts[TEXTS - 1], NULL, 0), target, NULL);
-    int whole = 0, parts = 0;
+/* The groups that have the same points where `a` is given ahead of all calls as where it is not. */
+static int groups_as_before(Arena *arena, const char *text, const Target *target) {
+    Space *before = space_new(arena, program_of_text(arena, text, NULL, 0), target, NULL);
+    Space *given = space_new(arena, with_constants(program_of_text(arena, text, NULL, 0)), target, NULL);
+    int same = 0;
+    for (int g = 0; g < given->groups.count; g++)
+        same += group_in(before, given, g) >= 0;
+    return same;
+}
+
+static void test_given(Arena *arena, const Target *target) {
+    const char *head = "def f(float(64, 64) x, const float(64, 64) a) -> (y, z) {";
+    const char *rest = "z(i, j) +=! x(i, r_k) * x(j, r_k) }";
+    const char *element = arena_printf(arena, "%s y(i) +=! x(i, r_k) * a(1, 2) %s", head, rest);
+    const char *row = arena_printf(arena, "%s y(i) +=! x(i, r_k) * a(1, r_k) %s", head, rest);
+    is_int(groups_as_before(arena, element, target), 2, "an element of a constant leaves its group as it is");
+    is_int(groups_as_before(arena, row, target), 1, "a row of it does not");
+}
+
+/* A group's part has no more of the program than its scan, also where its root was taken out of it. */
+static void test_scans(Arena *arena, const Target *target) {
+    const Program *program = program_of_text(arena, texts[TEXTS - 1], NULL, 0);
+    Space *space = space_new(arena, program, target, NULL);
+    int in_scan = 0, most = 0;
     for (int g = 0; g < space->groups.count; g++) {
-        Group *group = space->groups.items[g];
-        bool all = group_program(space, group) == space->program;
-        whole += all && group->root->scan != NULL;
-        parts += !all && group->root->scan == NULL;
+        const Program *part = group_program(space, space->groups.items[g]);
+        const Scan *scan = space->groups.items[g]->root->scan;
+        in_scan += scan != NULL;
+        for (int s = 0; s < part->stage_count && part->stages[s]->scan == scan; s++)
+            most = s + 1 > most ? s + 1 : most;
+        ok(part->stage_count <= space->groups.items[g]->stage_count + 3, "group %d: a part of %d stages", g,
+           part->stage_count);
     }
-    ok(whole == 1 && whole + parts == space->groups.count,
-       "of %d groups of a program with a scan %d have parts; %d is in the scan", space->groups.count, parts, whole);
+    ok(in_scan >= 4 && most <= 4, "%d groups of scans: of %d stages at most are parts", in_scan, most);
+}
+
+/* Recurrent layers are equal, the statements of one scan are not. */
+static void test_equal_scans(Arena *arena, const Target *target) {
+    enum { LAYERS = 20 };
+    Text text = {.arena = arena};
+    text_add(&text, "def f(float(8, 32) x, float(32, 32) a) -> (y) { e0(t, j) = x(t, j)\n");
+    for (int l = 1; l <= LAYERS; l++)
+        text_add(&text,
+                 "scan t { g%d(t, j) +=! (h%d(t - 1, r) else 0.0) * a(r, j)  h%d(t, j) = tanh(g%d(t, j)) + e%d(t, j)\n"
+                 "    c%d(t, j) = (c%d(t - 1, j) else 0.0) * 0.5 + h%d(t, j)\n"
+                 "    e%d(t, j) = (e%d(t - 1, j) else 0.0) * 0.5 + c%d(t, j) }\n",
+                 l, l, l, l, l - 1, l, l, l, l, l, l);
+    text_add(&text, "y(t, j) = e%d(t, j) }", LAYERS);
+    Space *space = space_new(arena, program_of_text(arena, text.text, NULL, 0), target, NULL);
+    const int *same = equal_groups(arena, space);
+    int equal = 0, mixed = 0;
+    for (int g = 0; g < space->groups.count; g++) {
+        equal += same[g] < g;
+        mixed += space->groups.items[g]->root->name[0] != space->groups.items[same[g]]->root->name[0];
+    }
+    ok(space->groups.count >= 2 * LAYERS && equal >= space->groups.count - 8 && mixed == 0,
+       "of %d groups of recurrent layers %d are equal to another, %d to one of another statement", space->groups.count,
+       equal, mixed);
 }
 
 /* A tile whose copies are too much code, or need too many registers, is made smaller until it fits. */
@@ -386,7 +439,9 @@ int main(void) {
     test_choice(arena, &target);
     test_structures(arena, &target);
     test_operand_names(arena, &target);
-    test_beside_scan(arena, &target);
+    test_given(arena, &target);
+    test_scans(arena, &target);
+    test_equal_scans(arena, &target);
     test_tiles_fit(arena);
     test_combined(arena, &target);
     test_shares();
