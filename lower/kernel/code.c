@@ -132,13 +132,19 @@ static int64_t own_code(Counting *counting, const Expr *e) {
     }
 }
 
+static uint64_t own_hash(const Expr *e) {
+    uint64_t hash = hash_mix((uint64_t)e->kind * 64 + (uint64_t)e->op) + (uint64_t)e->lanes * 64 + (uint64_t)e->type;
+    return hash_mix(hash + (uint64_t)e->integer); /* or what it names */
+}
+
 /* The same for expressions that are computed once: equal ones in a loop, wherever they stand. */
 static uint64_t value_hash(Counting *counting, const Expr *e) {
+    if (!e->count && !e->guard)
+        return hash_mix(own_hash(e)) | 1;
     uint64_t known = (uint64_t)(uintptr_t)address_map_get(&counting->hashes, e);
     if (known)
         return known;
-    uint64_t hash = hash_mix((uint64_t)e->kind * 64 + (uint64_t)e->op) + (uint64_t)e->lanes * 64 + (uint64_t)e->type;
-    hash = hash_mix(hash + (uint64_t)e->integer); /* or what it names */
+    uint64_t hash = own_hash(e);
     for (int i = 0; i < e->count; i++)
         hash = hash_mix(hash + value_hash(counting, e->args[i]));
     hash = hash_mix(hash + (e->guard ? value_hash(counting, e->guard) : 0)) | 1;
