@@ -169,7 +169,9 @@ static bool has_scan(const Program *part, const Scan *scan) {
 }
 
 /* Not those that inline a stage: the stages of a part have been inlined. */
-static bool places_in_scan(const Space *space, const Prim *prim, const Program *part) {
+static bool is_needed_in(const Space *space, const Prim *prim, const Program *part) {
+    if (part == space->program)
+        return true;
     if (prim->op != PRIM_COMPUTE_ROOT && prim->op != PRIM_COMPUTE_AT)
         return false;
     const Stage *stage = program_find_stage(space->program, prim->args[0].name);
@@ -178,10 +180,12 @@ static bool places_in_scan(const Space *space, const Prim *prim, const Program *
 
 Schedule part_schedule(Arena *arena, const Space *space, const Program *part, int more) {
     Schedule own = {.subject = space->program->name, .target = space->target->family->name};
-    bool whole = part == space->program;
-    own.prims = ARENA_ARRAY(arena, Prim, space->common.count + more + 1);
-    for (int c = 0; (whole || part->scan_count) && c < space->common.count; c++)
-        if (whole || places_in_scan(space, &space->common.items[c], part))
+    int common = part == space->program || part->scan_count ? space->common.count : 0, needed = 0;
+    for (int c = 0; c < common; c++)
+        needed += is_needed_in(space, &space->common.items[c], part);
+    own.prims = ARENA_ARRAY(arena, Prim, needed + more + 1);
+    for (int c = 0; c < common && own.count < needed; c++)
+        if (is_needed_in(space, &space->common.items[c], part))
             own.prims[own.count++] = space->common.items[c];
     return own;
 }
