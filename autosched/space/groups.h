@@ -170,6 +170,8 @@ bool space_inline(Space *space, const Prim *prim, int stage, const int *readers,
 const Stage *inlined_stage(Space *space, const Stage *stage);
 /* Whether the statement is legal for a stage of a scan, beside what is said of the scan already. */
 bool scan_allows(Space *space, const Prim *prim, int stage);
+/* Whether a stage of a scan is computed in its steps: no common statement takes it out. */
+bool stays_in_scan(const Space *space, const Stage *stage);
 /* The common statements that a group's nests need which are built from that part; with room for so many more. */
 Schedule part_schedule(Arena *arena, const Space *space, const Program *part, int more);
 /* The nest of the whole program under the common statements alone; NULL: they are not legal together. */

@@ -168,6 +168,15 @@ static bool has_scan(const Program *part, const Scan *scan) {
     return false;
 }
 
+bool stays_in_scan(const Space *space, const Stage *stage) {
+    for (int c = 0; stage->scan && c < space->common.count; c++) {
+        const Prim *prim = &space->common.items[c];
+        if (prim->op == PRIM_COMPUTE_ROOT && !strcmp(prim->args[0].name, stage->name))
+            return false;
+    }
+    return stage->scan != NULL;
+}
+
 /* Not those that inline a stage: the stages of a part have been inlined. */
 static bool is_needed_in(const Space *space, const Prim *prim, const Program *part) {
     if (part == space->program)

@@ -115,6 +115,18 @@ static int number_of(const TileWriter *writer, const TileOperand *operand, const
     return number;
 }
 
+/* Whether the copy is for one reader alone. A copy for the whole program would leave another group nothing to copy. */
+static bool is_own_copy(const TileWriter *writer, const TileOperand *operand, PackPlace place) {
+    return operand->shared ||
+           (place == PACK_ROOT && space_reads_elsewhere(writer->space, writer->group, operand->read->tensor));
+}
+
+/* What a scan computes step by step is copied for all of its readers, or not at all. */
+static bool is_never_copied(const TileWriter *writer, const TileOperand *operand, PackPlace place) {
+    const Stage *stage = program_stage_of(writer->space->program, operand->read->tensor);
+    return stage && stays_in_scan(writer->space, stage) && is_own_copy(writer, operand, place);
+}
+
 static bool add_copy(TileWriter *writer, const TileOperand *operand, PackPlace place, int number) {
     CopyLayout layout = {0};
     const char *loop;
@@ -127,10 +139,7 @@ static bool add_copy(TileWriter *writer, const TileOperand *operand, PackPlace p
         return false;
     PrimArg args[5] = {arg_name(operand->read->tensor->name)};
     int count = 1;
-    /* A copy for the whole program would leave another group nothing to copy. */
-    bool own = !loop &&
-               space_reads_elsewhere(writer->space, writer->group, operand->read->tensor);
-    if (operand->shared || own)
+    if (is_own_copy(writer, operand, place))
         args[count++] = arg_keyed(arg_name(writer->reader), "reader");
     if (operand->shared)
         args[count++] = arg_keyed(arg_int(number), "read");
@@ -175,7 +184,8 @@ bool tile_pack(TileWriter *writer) {
     for (int i = 0; i < tile->operands.count; i++) {
         const TileOperand *operand = &tile->operands.items[i];
         places[i] = operand->pack >= 0 ? (PackPlace)writer->genes[operand->pack] : PACK_NONE;
-        if (operand->pack >= 0 && tile_reads_in_place(writer, operand)) {
+        if (operand->pack >= 0 &&
+            (tile_reads_in_place(writer, operand) || is_never_copied(writer, operand, places[i]))) {
             places[i] = PACK_NONE;
             writer->sketch->active[operand->pack] = false;
         }

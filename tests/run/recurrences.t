@@ -26,4 +26,15 @@ echo 'export lstm as other' >>words.tensor
 runs "and by a program in other words" "$TENSORC" -run -O tune --tune-frozen --db=new.tuning.db -DT=6 -DB=3 -DI=5 \
     -DH=16 words.tensor
 
+# Columns that do not fill a vector: what a scan computes, and reads itself, cannot be copied for the product alone.
+cat >product.tensor <<'EOF'
+def f(float(T, H) x, const float(H, H) a, float(H) init) -> (y) {
+    scan t { h(t, j) = (h(t - 1, j) else init(j)) * 0.5 + 0.1 * x(t, j) }
+    y(t, j) +=! h(t, r) * a(r, j) where t in 0:T, j in 0:H
+}
+export f(H=17)
+EOF
+runs "a product of what a scan computes, as interpreted" "$TENSORC" -run -O2 -DT=9 product.tensor
+runs "and compiled" "$TENSORC" -O2 -v --threads=1 --target=x86-64-v4 -c product.tensor -o product.o
+unlike "$(cat err)" "plain loops" "is scheduled like any other"
 done_testing
