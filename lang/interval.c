@@ -161,11 +161,12 @@ static Interval interval_divide(Interval a, Interval b) {
     return b.low == 0 ? interval_join(result, bounded(0, 0)) : result;
 }
 
+/* A remainder has the sign of the divisor and is nearer to 0; by 0 it is 0. */
 static Interval interval_modulo(Interval a, Interval b) {
-    if (!b.has_low || b.low < 0) {
-        Interval size = interval_abs(b);
-        return interval_join(size, interval_negate(size));
-    }
+    if (b.has_high && b.high <= -1)
+        return interval_negate(interval_modulo(interval_negate(a), interval_negate(b)));
+    if (!b.has_low || b.low < 0)
+        return (Interval){b.has_low, b.has_high, b.low + 1, b.high > 0 ? b.high - 1 : 0};
     if (is_point(b) && b.low > 0 && a.has_low && a.has_high &&
         floor_quotient(a.low, b.low) == floor_quotient(a.high, b.low))
         return bounded(floor_mod(a.low, b.low), floor_mod(a.high, b.low));

@@ -340,11 +340,20 @@ static bool has_exact_ends(Op op, Interval a, Interval b) {
            (!range.has_low || range.low == low) && (!range.has_high || range.high == high);
 }
 
+/* Whether the range holds all results. */
+static bool has_all_results(Op op, Interval a, Interval b) {
+    int64_t low, high;
+    ends_of_results(op, a, b, FAR_END, &low, &high);
+    Interval range = interval_combine(op, a, b);
+    return (!range.has_low || range.low <= low) && (!range.has_high || range.high >= high);
+}
+
 static bool is_divisor(Interval range) {
     return range.has_low && range.low > 0;
 }
 
-/* Of all pairs of ranges with ends near 0 or without ends. */
+/* Of all pairs of ranges with ends near 0 or without ends: of a remainder those that are wrong, else those that are not
+ * exact. */
 static int inexact_ranges(Op op) {
     int count = 0;
     for (int low = -NEAR_END; low <= NO_END; low++)
@@ -353,7 +362,8 @@ static int inexact_ranges(Op op) {
                 for (int other_high = -NEAR_END; other_high <= NO_END; other_high++) {
                     Interval a = range_of(low, high), b = range_of(other_low, other_high);
                     bool empty = (a.has_low && low > high) || (b.has_low && other_low > other_high);
-                    count += !empty && (op != OP_DIV || is_divisor(b)) && !has_exact_ends(op, a, b);
+                    bool asked = !empty && (op != OP_DIV || is_divisor(b));
+                    count += asked && !(op == OP_MOD ? has_all_results(op, a, b) : has_exact_ends(op, a, b));
                 }
     return count;
 }
@@ -362,6 +372,11 @@ static void test_ranges(void) {
     static const Op ops[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MIN, OP_MAX};
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         is_int(inexact_ranges(ops[i]), 0, "the range of %s is exact, with open ends too", op_info[ops[i]].name);
+    is_int(inexact_ranges(OP_MOD), 0, "the range of a remainder holds all remainders");
+    Interval any = {.has_low = false}, rest = interval_combine(OP_MOD, any, range_of(-10, -10));
+    ok(rest.has_low && rest.low == -9 && rest.has_high && rest.high == 0, "of -10 they are from -9 to 0");
+    rest = interval_combine(OP_MOD, any, range_of(-3, 5));
+    ok(rest.has_low && rest.low == -2 && rest.has_high && rest.high == 4, "of -3 to 5 they are from -2 to 4");
     Interval large = {true, true, INT64_MAX / 2, INT64_MAX}, two = {true, true, 2, 2}, product;
     product = interval_combine(OP_MUL, large, two);
     ok(product.has_low && product.low == INT64_MAX - 1 && !product.has_high, "an end beyond the 64 bits is not known");
