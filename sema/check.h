@@ -222,8 +222,8 @@ typedef struct CallFrame {
     Symbol **by_name; /* the same by the hash of their names, open addressing; NULL: free */
     int by_name_size; /* a power of 2 */
     LIST(Variable *) variables;
-    Map call_names;   /* the prefixes of nested calls, to CallNames */
-    ScanBlock *scan;  /* the block that is being checked, or NULL */
+    Map call_names;  /* the prefixes of nested calls, to CallNames */
+    ScanBlock *scan; /* the block that is being checked, or NULL */
     bool failed;
     bool noted; /* the last error says that it is of this call */
 } CallFrame;
@@ -359,21 +359,48 @@ Expr *typed_value(Arena *arena, Typed typed); /* indices become values of their 
 
 /* --- ranges of integers (value_ranges.c) --- */
 
+/* The conditions that a value stands under, innermost first, and whether they hold there or fail. */
+typedef struct Under {
+    const Expr *condition;
+    bool holds;
+    const struct Under *outer;
+} Under;
+
 bool is_narrow_integer(ElementType type); /* of 8 or 16 bits */
 /* Whether all values of the range are of the type. What has 64 bits is taken to fit. */
 bool range_fits(Interval range, ElementType type);
-/* The range of an expression of integers or bools, over raw index variables. */
-Interval value_range(const Statement *statement, const Expr *e);
+/* The range of an expression of integers or bools, over raw index variables. under: the conditions that it stands
+ * under; NULL: none. */
+Interval value_range(const Statement *statement, const Under *under, const Expr *e);
 /* The range of the exact result of an operator, before it becomes a value of its type. */
-Interval exact_range(const Statement *statement, const Expr *e);
+Interval exact_range(const Statement *statement, const Under *under, const Expr *e);
+bool same_value(const Statement *statement, const Expr *x, const Expr *y);
+Interval tensor_range(const Statement *statement, const Tensor *tensor); /* of its elements */
+const Expr *without_widening(const Expr *e);                             /* the operand of casts that keep all values */
+bool keeps_values(const Expr *cast); /* it is a cast to a wider integer type that keeps all values; else false */
 /* Notes what is known of the elements of a tensor that this value defines whole. */
 void note_range(Statement *statement, const Tensor *tensor, const Expr *value);
 
+/* --- what conditions say of ranges (narrowed.c) --- */
+
+bool range_is_empty(Interval range);
+/* The range of e where the conditions hold, if it is `range` by itself; empty: they never hold together. */
+Interval narrowed_range(const Statement *statement, const Under *under, const Expr *e, Interval range);
+/* The same of the exact result of an operator, as by int32(a) + b < 256 of a + b. What e is made of must not wrap. */
+Interval narrowed_result(const Statement *statement, const Under *under, const Expr *e, Interval range);
+/* Whether the comparison is one of this exact result. */
+bool compares_result(const Statement *statement, const Expr *comparison, const Expr *e);
+/* Whether the first of the conditions is known never to hold beside the others. */
+bool never_holds(const Statement *statement, const Under *under);
+
 /* --- what values lose (lost.c): warnings --- */
+
+bool is_arithmetic(const Expr *e); /* a sum, a difference, a product, a negation */
 
 /* Warns of what the value loses on its way into a tensor of this type. declared: by the header. Ranges are known. */
 void warn_lost(Statement *statement, const Expr *value, ElementType type, bool declared);
-void warn_lost_in_conditions(Statement *statement); /* of where */
+/* Warns of what the conditions of where and the computed indices of the left side lose. */
+void warn_lost_beside_value(Statement *statement);
 void warn_narrow_reduction(Statement *statement, const Variable *variable, const Expr *value, bool declared);
 /* Notes whether the value of a temporary, or of a result of a call, is a quotient that is rounded. */
 void note_rounded(Statement *statement, const Tensor *tensor, const Expr *value);

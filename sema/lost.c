@@ -1,22 +1,16 @@
 /* lost.c - warnings of what a value loses on its way: sums and products of 8 or 16 bits that wrap, integer quotients
  * that become floats.
  *
- * Values have ranges (value_ranges.c). A value that fits gives no warning. Nor does a value that the source says is
- * meant: by a cast to the narrow type around a sum, a result that is declared with that type, or a condition on what is
- * added.
+ * Values have ranges (value_ranges.c), which conditions narrow. A value that fits gives no warning. Nor does a value
+ * that the source says is meant: by a cast to the narrow type around a sum, or a result that is declared with that
+ * type. Nor does one under a comparison of two values, which ranges do not follow: a < 255 - b ? a + b : 255.
  */
 #include "lang/program.h"
 #include "sema/check.h"
 
 /* --- walking a value ---------------------------------------------------------------------------------------------- */
 
-/* The conditions that a part of the value stands under, innermost first. */
-typedef struct Under {
-    const Expr *condition;
-    const struct Under *outer;
-} Under;
-
-static bool is_arithmetic(const Expr *e) {
+bool is_arithmetic(const Expr *e) {
     return e->kind == EXPR_OP && (e->op == OP_ADD || e->op == OP_SUB || e->op == OP_MUL || e->op == OP_NEG);
 }
 
@@ -27,28 +21,75 @@ static bool is_wanted(const Statement *s, const Expr *e) {
     return false;
 }
 
-static bool reads_tensor_of(const Expr *e, const Expr *condition) {
-    EACH_READ(read, e)
-        if (expr_uses_tensor(condition, read->tensor))
+/* All conditions of where, under which the value stands. */
+static const Under *under_predicates(const Statement *s) {
+    Under *all = ARENA_ARRAY(s->builder->arena, Under, s->predicates.count);
+    const Under *under = NULL;
+    for (int i = 0; i < s->predicates.count; i++) {
+        all[i] = (Under){s->predicates.items[i], true, under};
+        under = &all[i];
+    }
+    return under;
+}
+
+/* --- guards ------------------------------------------------------------------------------------------------------- */
+
+static bool is_value(const Expr *e) {
+    return e->kind == EXPR_READ || e->kind == EXPR_VAR;
+}
+
+/* The first element or variable that e is made of and that is not `other`; NULL: there is none. What indices are made
+ * of does not count. */
+static const Expr *value_beside(const Statement *s, const Expr *e, const Expr *other) {
+    if (is_value(e) && !(other && same_value(s, e, other)))
+        return e;
+    const Expr *found = NULL;
+    for (int i = 0; i < e->count && !is_value(e) && !found; i++)
+        found = value_beside(s, e->args[i], other);
+    return found;
+}
+
+/* Whether it compares two or more values. */
+static bool compares_values(const Statement *s, const Expr *comparison) {
+    const Expr *first = value_beside(s, comparison, NULL);
+    return first && value_beside(s, comparison, first);
+}
+
+/* Whether a number is compared with the exact result of e: then the range of that decides. */
+static bool compares_with_number(const Statement *s, const Expr *comparison, const Expr *e) {
+    bool number = !value_beside(s, comparison->args[0], NULL) || !value_beside(s, comparison->args[1], NULL);
+    return number && compares_result(s, comparison, e);
+}
+
+/* Whether the expression has a value of the tensor or variable that e is made of. */
+static bool shares_value(const Expr *expression, const Expr *e) {
+    if (e->kind == EXPR_READ)
+        return expr_uses_tensor(expression, e->tensor) || (e->otherwise && shares_value(expression, e->otherwise));
+    if (e->kind == EXPR_VAR)
+        return expr_uses_var(expression, e->var);
+    for (int i = 0; i < e->count; i++)
+        if (shares_value(expression, e->args[i]))
             return true;
     return false;
 }
 
-/* Whether a condition reads what the expression reads. Then it may make sure that the value fits. */
+/* Whether a condition compares values of the expression. Then it may make sure that the result fits. */
 static bool is_guarded(const Statement *s, const Expr *e, const Under *under) {
     for (; under; under = under->outer)
-        if (reads_tensor_of(e, under->condition))
-            return true;
-    for (int i = 0; i < s->predicates.count; i++)
-        if (reads_tensor_of(e, s->predicates.items[i]))
-            return true;
+        EACH_EXPR(c, under->condition)
+            if (c->kind == EXPR_OP && op_info[c->op].class == CLASS_COMPARE && shares_value(c, e) &&
+                compares_values(s, c) && !compares_with_number(s, c, e))
+                return true;
     return false;
 }
 
 /* -x and abs(x) of a signed type wrap for one value only, which is unlikely to occur. */
 static bool may_wrap(const Statement *s, const Expr *e, const Under *under) {
-    bool negation = e->op == OP_NEG && element_info[e->type].kind == KIND_SIGNED;
-    return !negation && !range_fits(exact_range(s, e), e->type) && !is_guarded(s, e, under);
+    if (e->op == OP_NEG && element_info[e->type].kind == KIND_SIGNED)
+        return false;
+    Interval range = exact_range(s, under, e);
+    return !range_fits(range, e->type) && !range_fits(narrowed_result(s, under, e, range), e->type) &&
+           !is_guarded(s, e, under);
 }
 
 static void warn_wrap(Statement *s, const Expr *e, ElementType wider) {
@@ -219,11 +260,33 @@ static void look_at_number(Statement *s, const Expr *e) {
     }
 }
 
+/* --- a whole value ------------------------------------------------------------------------------------------------ */
+
+static void look(Statement *s, const Expr *e, ElementType wider, bool wanted, const Under *under);
+
+/* A condition counts for what it chooses, and the first operand of && and || for the second one. */
+static void look_at_operands(Statement *s, const Expr *e, ElementType wider, bool wanted, const Under *under) {
+    bool select = expr_is_op(e, OP_SELECT), conditional = select || e->op == OP_AND || e->op == OP_OR;
+    for (int i = 0; i < e->count; i++) {
+        Under inner = {e->args[0], e->op == OP_OR ? false : i == 1, under};
+        bool depends = conditional && i > 0, value = is_arithmetic(e) || (select && i > 0);
+        if (!depends || !never_holds(s, &inner))
+            look(s, e->args[i], value ? wider : e->args[i]->type, value && wanted, depends ? &inner : under);
+    }
+}
+
+/* What indices are made of, and the value outside. */
+static void look_at_read(Statement *s, const Expr *read, ElementType wider, bool wanted, const Under *under) {
+    for (int d = 0; d < read->count; d++)
+        look(s, read->args[d], read->args[d]->type, false, under);
+    if (read->otherwise)
+        look(s, read->otherwise, wider, wanted, under);
+}
+
 /* wider: the type that the value becomes. wanted: wrapping is meant. */
 static void look(Statement *s, const Expr *e, ElementType wider, bool wanted, const Under *under) {
     wanted |= is_wanted(s, e);
-    bool arithmetic = is_arithmetic(e), select = expr_is_op(e, OP_SELECT);
-    if (arithmetic && is_narrow_integer(e->type) && !wanted && may_wrap(s, e, under)) {
+    if (is_arithmetic(e) && is_narrow_integer(e->type) && !wanted && may_wrap(s, e, under)) {
         warn_wrap(s, e, wider);
         return;
     }
@@ -231,16 +294,12 @@ static void look(Statement *s, const Expr *e, ElementType wider, bool wanted, co
         look_at_cast(s, e);
         bool same = element_info[e->type].bytes <= element_info[e->args[0]->type].bytes && !type_is_float(e->type);
         look(s, e->args[0], same ? e->args[0]->type : e->type, same && (wanted || is_explicit(e)), under);
-        return;
-    }
-    if (e->kind == EXPR_REAL)
+    } else if (e->kind == EXPR_REAL) {
         look_at_number(s, e);
-    if (e->kind == EXPR_READ && e->otherwise)
-        look(s, e->otherwise, wider, wanted, under);
-    for (int i = 0; i < e->count && e->kind == EXPR_OP; i++) {
-        Under inner = {select && i > 0 ? e->args[0] : NULL, under};
-        bool value = arithmetic || (select && i > 0);
-        look(s, e->args[i], value ? wider : e->args[i]->type, value && wanted, inner.condition ? &inner : under);
+    } else if (e->kind == EXPR_READ) {
+        look_at_read(s, e, wider, wanted, under);
+    } else if (e->kind == EXPR_OP) {
+        look_at_operands(s, e, wider, wanted, under);
     }
 }
 
@@ -253,19 +312,24 @@ static void look_at_passed(Statement *s, const Expr *value) {
 
 void warn_lost(Statement *s, const Expr *value, ElementType type, bool declared) {
     if (may_warn_of_values(s))
-        look(s, value, type, declared && value->type == type, NULL);
+        look(s, value, type, declared && value->type == type, under_predicates(s));
     else if (may_warn(s->frame) && !s->builder->names_only && s->builder->rounded.count)
         look_at_passed(s, value);
 }
 
-/* A condition stands under those before it, as a value stands under all. */
-void warn_lost_in_conditions(Statement *s) {
+/* A condition stands under those before it, as a value and the computed indices of the left side stand under all. */
+void warn_lost_beside_value(Statement *s) {
+    if (!may_warn_of_values(s))
+        return;
     int count = s->predicates.count;
-    for (int i = 0; i < count && may_warn_of_values(s); i++) {
+    for (int i = 0; i < count; i++) {
         s->predicates.count = i;
-        look(s, s->predicates.items[i], TYPE_BOOL, false, NULL);
+        look(s, s->predicates.items[i], TYPE_BOOL, false, under_predicates(s));
     }
     s->predicates.count = count;
+    for (int i = 0; i < s->indices.count; i++)
+        if (s->indices.items[i]->computed)
+            look(s, s->indices.items[i]->computed, TYPE_INT64, false, under_predicates(s));
 }
 
 /* --- reductions --------------------------------------------------------------------------------------------------- */
@@ -284,7 +348,7 @@ void warn_narrow_reduction(Statement *s, const Variable *variable, const Expr *v
     bool meant = declared || is_wanted(s, value) || (value->kind == EXPR_CAST && is_explicit(value));
     if (!may_warn_of_values(s) || !combines || !is_narrow_integer(value->type) || meant)
         return;
-    Interval range = value_range(s, value);
+    Interval range = value_range(s, under_predicates(s), value);
     if (!ast->initialise)
         range = interval_join(range, interval_of_type(value->type));
     Interval sum = interval_combine(OP_MUL, range, term_count(s, ast->targets.items[0].indices.count));

@@ -489,7 +489,7 @@ static bool check_assignment(Statement *s, Variable *variable) {
     if (!infer_ranges(s, target ? target : later) || !check_reductions(s) || !check_bounds(s, target))
         return false;
     warn_extents(s, later);
-    warn_lost_in_conditions(s);
+    warn_lost_beside_value(s);
     warn_rows_of_places(s);
     define_stages(s, variable, value, target);
     return !s->failed;
@@ -644,7 +644,7 @@ static bool check_tuple(Statement *s, CombinerDefinition *definition, Variable *
     if (!infer_ranges(s, known) || !check_bounds(s, known))
         return false;
     warn_extents(s, NULL);
-    warn_lost_in_conditions(s);
+    warn_lost_beside_value(s);
     warn_rows_of_places(s);
     define_tuple(s, combiner, variables, values, known);
     if (!s->failed && !check_algebra(s->frame, definition, tuple_constants(s, combiner, values), s->ast->loc))

@@ -3,7 +3,7 @@
  * It comes from types, constants, indices and what is known of temporaries. Beside the ranges of its operands, a
  * difference of 8 or 16 bits is known not to be negative where the one operand is never less than the other, and a sum
  * of such not to wrap where the one operand is at most what the other leaves. This is found by the structure of minima,
- * maxima and quotients, also through temporaries.
+ * maxima and quotients, also through temporaries. Conditions narrow the ranges of what stands under them (narrowed.c).
  */
 #include "lang/program.h"
 #include "sema/check.h"
@@ -29,12 +29,17 @@ static Interval index_range(const Statement *s, const Var *var) {
     return var->kind == VAR_SIZE ? (Interval){.has_low = true} : interval_of_type(var->type);
 }
 
-static Interval read_range(const Statement *s, const Expr *read) {
-    Interval range = interval_of_type(read->tensor->type);
+Interval tensor_range(const Statement *s, const Tensor *tensor) {
+    Interval range = interval_of_type(tensor->type);
     for (int i = 0; i < s->builder->ranges.count; i++)
-        if (s->builder->ranges.items[i].tensor == read->tensor)
+        if (s->builder->ranges.items[i].tensor == tensor)
             range = s->builder->ranges.items[i].range;
-    return read->otherwise ? interval_join(range, value_range(s, read->otherwise)) : range;
+    return range;
+}
+
+static Interval read_range(const Statement *s, const Under *under, const Expr *read) {
+    Interval range = tensor_range(s, read->tensor);
+    return read->otherwise ? interval_join(range, value_range(s, under, read->otherwise)) : range;
 }
 
 /* --- order of two values ------------------------------------------------------------------------------------------ */
@@ -42,6 +47,7 @@ static Interval read_range(const Statement *s, const Expr *read) {
 /* A proof that may take so many more steps. */
 typedef struct Proof {
     const Statement *statement;
+    const Under *under;
     int steps;
 } Proof;
 
@@ -55,6 +61,10 @@ static bool same_element(Arena *arena, const Expr *x, const Expr *y) {
     for (int d = 0; same && d < x->count; d++)
         same = size_equal(arena, x->args[d], y->args[d]);
     return same;
+}
+
+bool same_value(const Statement *s, const Expr *x, const Expr *y) {
+    return expr_equal(x, y) || same_element(s->builder->arena, x, y);
 }
 
 /* The stage whose value each element of the tensor is; NULL: there is none. */
@@ -87,8 +97,13 @@ static const Expr *dividend_above(const Expr *e) {
     return smaller && element_info[e->type].kind == KIND_UNSIGNED ? e->args[0] : NULL;
 }
 
-/* Whether the cast to a wider type keeps all values. */
-static bool keeps_values(const Expr *cast) {
+const Expr *without_widening(const Expr *e) {
+    while (keeps_values(e))
+        e = e->args[0];
+    return e;
+}
+
+bool keeps_values(const Expr *cast) {
     return cast->kind == EXPR_CAST && type_is_integer(cast->args[0]->type) && type_is_integer(cast->type) &&
            range_fits(interval_of_type(cast->args[0]->type), cast->type);
 }
@@ -110,13 +125,12 @@ static bool never_less_by_cases(Proof *proof, const Expr *x, const Expr *y) {
 
 /* Whether x >= y, as numbers of their type, is sure. */
 static bool never_less(Proof *proof, const Expr *x, const Expr *y) {
-    Arena *arena = proof->statement->builder->arena;
     if (--proof->steps < 0 || x->type != y->type)
         return false;
-    if (expr_equal(x, y) || same_element(arena, x, y))
+    if (same_value(proof->statement, x, y))
         return true;
     if (is_leaf(x) && is_leaf(y)) {
-        Interval a = value_range(proof->statement, x), b = value_range(proof->statement, y);
+        Interval a = value_range(proof->statement, proof->under, x), b = value_range(proof->statement, proof->under, y);
         if (a.has_low && b.has_high && a.low >= b.high)
             return true;
     }
@@ -145,9 +159,9 @@ static bool leaves_room(Proof *proof, const Expr *x, const Expr *y) {
 }
 
 /* The range of the exact result, which is known better by the order of the operands. */
-static Interval ordered_range(const Statement *s, const Expr *e, Interval range) {
+static Interval ordered_range(const Statement *s, const Under *under, const Expr *e, Interval range) {
     enum { STEP_LIMIT = 200 };
-    Proof proof = {s, STEP_LIMIT};
+    Proof proof = {s, under, STEP_LIMIT};
     const Expr *x = e->args[0], *y = e->args[e->count - 1];
     Interval whole = interval_of_type(e->type);
     if (e->op == OP_SUB && range.low < 0 && never_less(&proof, x, y))
@@ -160,32 +174,55 @@ static Interval ordered_range(const Statement *s, const Expr *e, Interval range)
 
 /* --- ranges of operators ------------------------------------------------------------------------------------------ */
 
-Interval exact_range(const Statement *s, const Expr *e) {
-    Interval a = value_range(s, e->args[e->op == OP_SELECT]);
-    Interval range = interval_combine(e->op, a, e->count > 1 ? value_range(s, e->args[e->count - 1]) : a);
-    bool ordered = is_narrow_integer(e->type) && !range_fits(range, e->type) && range.has_low && range.has_high;
-    return ordered ? ordered_range(s, e, range) : range;
+/* Of what a condition chooses: what it never chooses does not count. */
+static Interval chosen_range(const Statement *s, const Under *under, const Expr *e) {
+    Under holds = {e->args[0], true, under}, fails = {e->args[0], false, under};
+    if (never_holds(s, &holds))
+        return value_range(s, &fails, e->args[2]);
+    Interval range = value_range(s, &holds, e->args[1]);
+    return never_holds(s, &fails) ? range : interval_join(range, value_range(s, &fails, e->args[2]));
 }
 
-Interval value_range(const Statement *s, const Expr *e) {
+Interval exact_range(const Statement *s, const Under *under, const Expr *e) {
+    if (e->op == OP_SELECT)
+        return chosen_range(s, under, e);
+    if (e->op == OP_SUB && is_narrow_integer(e->type) && same_value(s, e->args[0], e->args[1]))
+        return (Interval){true, true, 0, 0};
+    Interval a = value_range(s, under, e->args[0]);
+    Interval range = interval_combine(e->op, a, e->count > 1 ? value_range(s, under, e->args[e->count - 1]) : a);
+    bool ordered = is_narrow_integer(e->type) && !range_fits(range, e->type) && range.has_low && range.has_high;
+    return ordered ? ordered_range(s, under, e, range) : range;
+}
+
+static Interval range_by_itself(const Statement *s, const Under *under, const Expr *e) {
     Interval range = interval_of_type(e->type);
-    if (e->kind == EXPR_INT && e->type != TYPE_UINT64)
+    if (e->kind == EXPR_INT && (e->type != TYPE_UINT64 || e->integer >= 0))
         range = (Interval){true, true, e->integer, e->integer};
     else if (e->kind == EXPR_VAR)
         range = index_range(s, e->var);
     else if (e->kind == EXPR_READ)
-        range = read_range(s, e);
+        range = read_range(s, under, e);
     else if (e->kind == EXPR_CAST && !type_is_float(e->args[0]->type))
-        range = value_range(s, e->args[0]);
+        range = value_range(s, under, e->args[0]);
     else if (e->kind == EXPR_OP && !type_is_float(e->type) && op_info[e->op].class != CLASS_COMPARE)
-        range = exact_range(s, e);
+        range = exact_range(s, under, e);
     return range_fits(range, e->type) ? range : interval_of_type(e->type);
 }
 
+/* Under conditions that contradict each other any range is right, and this one is no larger than without them. */
+Interval value_range(const Statement *s, const Under *under, const Expr *e) {
+    Interval range = range_by_itself(s, under, e);
+    if (!under || e->kind == EXPR_INT || !type_is_integer(e->type))
+        return range;
+    Interval narrowed = narrowed_range(s, under, e, range);
+    return range_is_empty(narrowed) ? range : narrowed;
+}
+
+/* Where a condition of the statement fails, an element has another value. */
 void note_range(Statement *s, const Tensor *tensor, const Expr *value) {
-    if (type_is_float(tensor->type) || element_info[tensor->type].bytes > 4)
+    if (type_is_float(tensor->type) || element_info[tensor->type].bytes > 4 || s->predicates.count)
         return;
-    TensorRange known = {tensor, value_range(s, value)};
+    TensorRange known = {tensor, value_range(s, NULL, value)};
     Interval whole = interval_of_type(tensor->type);
     if (known.range.low > whole.low || known.range.high < whole.high)
         list_push(s->builder->arena, &s->builder->ranges, known);

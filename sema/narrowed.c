@@ -1,0 +1,329 @@
+/* narrowed.c - what conditions say of the values that stand under them.
+ *
+ * A comparison bounds its sides by the ranges of each other, and the values that a side is made of as far as its sums,
+ * differences, products and quotients by numbers, minima and maxima lead back to them and do not wrap. The ranges of
+ * sides are those that are known without conditions: so the time is bounded, as it is by the limits here. What is found
+ * holds for every value that the condition lets pass.
+ */
+#include "lang/program.h"
+#include "lang/value.h"
+#include "sema/check.h"
+
+#include <math.h>
+
+/* Conditions further out, longer ones, and what is deeper in a side than these, say nothing. */
+enum { CONDITION_LIMIT = 32, NODE_LIMIT = 200, DEPTH_LIMIT = 8 };
+
+static const Interval nothing = {true, true, 1, 0};
+
+typedef struct Search {
+    const Statement *statement;
+    const Expr *sought; /* NULL: only whether the condition can hold */
+    bool exact;         /* the result of the operator is sought, before it becomes a value of its type */
+    bool found;         /* it is a part of a condition */
+    Interval range;     /* what is known of it so far */
+} Search;
+
+static bool is_closed(Interval range) {
+    return range.has_low && range.has_high;
+}
+
+bool range_is_empty(Interval range) {
+    return is_closed(range) && range.low > range.high;
+}
+
+static Interval point(int64_t value) {
+    return (Interval){true, true, value, value};
+}
+
+static bool is_point(Interval range) {
+    return is_closed(range) && range.low == range.high;
+}
+
+static Interval meet(Interval a, Interval b) {
+    if (b.has_low && (!a.has_low || b.low > a.low))
+        a.has_low = true, a.low = b.low;
+    if (b.has_high && (!a.has_high || b.high < a.high))
+        a.has_high = true, a.high = b.high;
+    return a;
+}
+
+static Interval negated(Interval range) {
+    return interval_combine(OP_NEG, range, range);
+}
+
+/* --- what is sought ----------------------------------------------------------------------------------------------- */
+
+/* Whether the operator gives the exact result, which is also known at both ends. */
+static bool never_wraps(const Statement *s, const Expr *e) {
+    Interval range = exact_range(s, NULL, e);
+    return is_closed(range) && range_fits(range, e->type) && (e->type != TYPE_UINT64 || range.low >= 0);
+}
+
+static bool is_same_number(const Expr *x, const Expr *y) {
+    return x->kind == EXPR_INT && y->kind == EXPR_INT && x->integer == y->integer &&
+           (x->type == TYPE_UINT64) == (y->type == TYPE_UINT64);
+}
+
+/* Whether part has the value that e has where nothing in e wraps. */
+static bool is_same_value(const Statement *s, const Expr *part, const Expr *e) {
+    const Expr *x = without_widening(part), *y = without_widening(e);
+    if (same_value(s, x, y) || is_same_number(x, y))
+        return true;
+    bool same = x->kind == EXPR_OP && expr_is_op(y, x->op) && is_arithmetic(x) && never_wraps(s, x);
+    for (int i = 0; i < x->count && same; i++)
+        same = is_same_value(s, x->args[i], y->args[i]);
+    return same;
+}
+
+/* Whether part is the exact result of the operator e, in a type that holds it. */
+static bool is_exact_result(const Statement *s, const Expr *part, const Expr *e) {
+    if (!expr_is_op(part, e->op) || part->count != e->count || !type_is_integer(part->type) || !never_wraps(s, part))
+        return false;
+    const Expr *x = e->args[0], *y = e->args[e->count - 1];
+    if (is_same_value(s, part->args[0], x) && is_same_value(s, part->args[e->count - 1], y))
+        return true;
+    bool swaps = e->op == OP_ADD || e->op == OP_MUL;
+    return swaps && is_same_value(s, part->args[0], y) && is_same_value(s, part->args[1], x);
+}
+
+static bool is_sought(const Search *search, const Expr *e) {
+    if (!search->sought)
+        return false;
+    return search->exact ? is_exact_result(search->statement, e, search->sought)
+                         : same_value(search->statement, e, search->sought);
+}
+
+/* --- from a side to what it is made of ---------------------------------------------------------------------------- */
+
+static void learn(Search *search, const Expr *e, Interval within, int depth);
+
+/* Of a factor of a product beside a number. */
+static Interval factor_range(Interval product, int64_t number) {
+    if (number < 0)
+        return factor_range(negated(product), -number);
+    Interval down = interval_combine(OP_DIV, product, point(number));
+    Interval up = negated(interval_combine(OP_DIV, negated(product), point(number)));
+    return (Interval){up.has_low, down.has_high, up.low, down.high};
+}
+
+/* Of what a number divides. */
+static Interval dividend_range(Interval quotient, int64_t number) {
+    int64_t size = number < 0 ? -number : number;
+    Interval range = interval_combine(OP_MUL, quotient, point(size));
+    range = interval_combine(OP_ADD, range, (Interval){true, true, 0, size - 1});
+    return number < 0 ? negated(range) : range;
+}
+
+static bool is_number(Interval range) {
+    return is_point(range) && range.low != 0 && range.low > -INT32_MAX && range.low < INT32_MAX;
+}
+
+/* The result of an operator that does not wrap is within the range. */
+static void learn_operands(Search *search, const Expr *e, Interval within, int depth) {
+    const Expr *x = e->args[0], *y = e->args[e->count - 1];
+    Interval a = value_range(search->statement, NULL, x), b = value_range(search->statement, NULL, y);
+    if (e->op == OP_ADD || e->op == OP_SUB)
+        learn(search, x, interval_combine(e->op == OP_ADD ? OP_SUB : OP_ADD, within, b), depth);
+    if (e->op == OP_ADD)
+        learn(search, y, interval_combine(OP_SUB, within, a), depth);
+    if (e->op == OP_SUB)
+        learn(search, y, interval_combine(OP_SUB, a, within), depth);
+    if (e->op == OP_NEG)
+        learn(search, x, negated(within), depth);
+    if (e->op == OP_MUL && is_number(b))
+        learn(search, x, factor_range(within, b.low), depth);
+    if (e->op == OP_MUL && is_number(a))
+        learn(search, y, factor_range(within, a.low), depth);
+    if (e->op == OP_DIV && is_number(b))
+        learn(search, x, dividend_range(within, b.low), depth);
+    if (e->op == OP_ABS && within.has_high)
+        learn(search, x, interval_join(within, negated(within)), depth);
+}
+
+/* All operands of a minimum are at least what it is at least, all of a maximum at most what that is at most. */
+static void learn_choices(Search *search, const Expr *e, Interval within, int depth) {
+    if (e->op == OP_MIN)
+        within.has_high = false;
+    else
+        within.has_low = false;
+    learn(search, e->args[0], within, depth);
+    learn(search, e->args[1], within, depth);
+}
+
+/* Whether the cast of integers changes none of the values that its operand has. */
+static bool keeps_range(const Statement *s, const Expr *cast) {
+    Interval range = value_range(s, NULL, cast->args[0]);
+    return type_is_integer(cast->args[0]->type) && type_is_integer(cast->type) && cast->args[0]->type != TYPE_UINT64 &&
+           range_fits(range, cast->type) && (cast->type != TYPE_UINT64 || (range.has_low && range.low >= 0));
+}
+
+/* The value of e is within the range. */
+static void learn(Search *search, const Expr *e, Interval within, int depth) {
+    if (depth == 0 || !type_is_integer(e->type))
+        return;
+    if (is_sought(search, e)) {
+        search->found = true;
+        search->range = meet(search->range, within);
+    }
+    within = meet(within, value_range(search->statement, NULL, e));
+    if (range_is_empty(within))
+        search->range = nothing;
+    else if (e->kind == EXPR_CAST && keeps_range(search->statement, e))
+        learn(search, e->args[0], within, depth - 1);
+    else if (expr_is_op(e, OP_MIN) || expr_is_op(e, OP_MAX))
+        learn_choices(search, e, within, depth - 1);
+    else if (e->kind == EXPR_OP && op_info[e->op].class == CLASS_ARITHMETIC && never_wraps(search->statement, e))
+        learn_operands(search, e, within, depth - 1);
+}
+
+/* --- comparisons -------------------------------------------------------------------------------------------------- */
+
+/* The comparison that holds where the other fails, and the one that holds with the sides exchanged. */
+static const struct {
+    Op op, opposite, exchanged;
+} comparisons[] = {{OP_LT, OP_GE, OP_GT}, {OP_GE, OP_LT, OP_LE}, {OP_LE, OP_GT, OP_GE},
+                   {OP_GT, OP_LE, OP_LT}, {OP_EQ, OP_NE, OP_EQ}, {OP_NE, OP_EQ, OP_NE}};
+
+static int comparison_row(Op op) {
+    int row = 0;
+    while (comparisons[row].op != op)
+        row++;
+    return row;
+}
+
+/* Of what compares so with a value of the other range. own: its range by itself. */
+static Interval compared_range(Op op, Interval own, Interval other) {
+    Interval below = interval_combine(OP_SUB, other, point(1)), above = interval_combine(OP_ADD, other, point(1));
+    switch (op) {
+    case OP_LT: return (Interval){.has_high = below.has_high, .high = below.high};
+    case OP_LE: return (Interval){.has_high = other.has_high, .high = other.high};
+    case OP_GT: return (Interval){.has_low = above.has_low, .low = above.low};
+    case OP_GE: return (Interval){.has_low = other.has_low, .low = other.low};
+    case OP_EQ: return other;
+    default: break;
+    }
+    if (is_point(other) && own.has_low && own.low == other.low)
+        own = (Interval){own.has_low && above.has_low, own.has_high, above.low, own.high};
+    if (is_point(other) && own.has_high && own.high == other.low)
+        own = (Interval){own.has_low, own.has_high && below.has_high, own.low, below.high};
+    return own;
+}
+
+static void learn_integers(Search *search, Op op, const Expr *x, const Expr *y) {
+    Interval a = value_range(search->statement, NULL, x), b = value_range(search->statement, NULL, y);
+    bool counts = a.has_low && a.low >= 0 && b.has_low && b.low >= 0;
+    if (x->type == TYPE_UINT64 && !counts)
+        return;
+    learn(search, x, compared_range(op, a, b), DEPTH_LIMIT);
+    learn(search, y, compared_range(comparisons[comparison_row(op)].exchanged, b, a), DEPTH_LIMIT);
+}
+
+/* The integer in a float, which holds all its values; NULL: there is none. */
+static const Expr *integer_of(const Statement *s, const Expr *e) {
+    enum { EXACT = 1 << 24 };
+    if (e->kind != EXPR_CAST || !type_is_integer(e->args[0]->type) || element_info[e->type].bytes < 4)
+        return NULL;
+    Interval range = value_range(s, NULL, e->args[0]);
+    bool exact = is_closed(range) && range.low >= -EXACT && range.high <= EXACT;
+    return exact && e->args[0]->type != TYPE_UINT64 ? e->args[0] : NULL;
+}
+
+/* Of an integer that compares so with a real number: x < 2.5 is x < 3, x <= 2.5 is x <= 2. */
+static void learn_reals(Search *search, Op op, const Expr *x, const Expr *y) {
+    const Expr *integer = integer_of(search->statement, x);
+    if (!integer || y->kind != EXPR_REAL || !(fabs(y->real) < 1e9))
+        return;
+    Interval own = value_range(search->statement, NULL, integer);
+    int64_t down = (int64_t)floor(y->real), up = (int64_t)ceil(y->real);
+    bool rounds_up = op == OP_LT || op == OP_GE;
+    if (down == up || (op != OP_EQ && op != OP_NE))
+        learn(search, integer, compared_range(op, own, point(rounds_up ? up : down)), DEPTH_LIMIT);
+    else if (op == OP_EQ)
+        search->range = nothing;
+}
+
+static void learn_comparison(Search *search, Op op, const Expr *x, const Expr *y) {
+    if (type_is_integer(x->type)) {
+        learn_integers(search, op, x, y);
+    } else if (type_is_float(x->type)) {
+        learn_reals(search, op, x, y);
+        learn_reals(search, comparisons[comparison_row(op)].exchanged, y, x);
+    }
+}
+
+/* --- conditions --------------------------------------------------------------------------------------------------- */
+
+static void learn_condition(Search *search, const Expr *c, bool holds);
+
+/* One of both holds, so it is known what both say. */
+static void learn_either(Search *search, const Expr *c, bool holds) {
+    Search other = *search;
+    learn_condition(search, c->args[0], holds);
+    learn_condition(&other, c->args[1], holds);
+    search->found |= other.found;
+    if (range_is_empty(search->range))
+        search->range = other.range;
+    else if (!range_is_empty(other.range))
+        search->range = interval_join(search->range, other.range);
+}
+
+static void learn_condition(Search *search, const Expr *c, bool holds) {
+    if (expr_is_op(c, OP_NOT)) {
+        learn_condition(search, c->args[0], !holds);
+    } else if (expr_is_op(c, holds ? OP_AND : OP_OR)) {
+        learn_condition(search, c->args[0], holds);
+        learn_condition(search, c->args[1], holds);
+    } else if (expr_is_op(c, holds ? OP_OR : OP_AND)) {
+        learn_either(search, c, holds);
+    } else if (c->kind == EXPR_OP && op_info[c->op].class == CLASS_COMPARE) {
+        Op op = holds ? c->op : comparisons[comparison_row(c->op)].opposite;
+        learn_comparison(search, op, c->args[0], c->args[1]);
+    } else if (c->kind == EXPR_INT && (c->integer != 0) != holds) {
+        search->range = nothing;
+    }
+}
+
+static bool is_short(const Expr *condition) {
+    int count = 0;
+    EACH_EXPR(e, condition)
+        if (++count > NODE_LIMIT)
+            return false;
+    return true;
+}
+
+static void learn_all(Search *search, const Under *under) {
+    for (int n = 0; under && n < CONDITION_LIMIT; under = under->outer, n++)
+        if (is_short(under->condition))
+            learn_condition(search, under->condition, under->holds);
+}
+
+Interval narrowed_range(const Statement *s, const Under *under, const Expr *e, Interval range) {
+    Search search = {.statement = s, .sought = e, .range = range};
+    learn_all(&search, under);
+    return search.range;
+}
+
+Interval narrowed_result(const Statement *s, const Under *under, const Expr *e, Interval range) {
+    Search search = {.statement = s, .sought = e, .exact = true, .range = range};
+    learn_all(&search, under);
+    return search.range;
+}
+
+bool compares_result(const Statement *s, const Expr *comparison, const Expr *e) {
+    Search search = {.statement = s, .sought = e, .exact = true};
+    learn_condition(&search, comparison, true);
+    return search.found;
+}
+
+bool never_holds(const Statement *s, const Under *under) {
+    Search search = {.statement = s};
+    if (!is_short(under->condition))
+        return false;
+    learn_condition(&search, under->condition, under->holds);
+    bool never = range_is_empty(search.range);
+    EACH_EXPR(e, under->condition)
+        if (!never && (e->kind == EXPR_READ || e->kind == EXPR_VAR) && type_is_integer(e->type))
+            never = range_is_empty(narrowed_range(s, under, e, (Interval){.has_low = false}));
+    return never;
+}
