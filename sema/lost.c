@@ -32,6 +32,15 @@ static const Under *under_predicates(const Statement *s) {
     return under;
 }
 
+/* Whether an index has no values: then nothing is computed. */
+static bool is_never_computed(const Statement *s) {
+    int64_t extent;
+    for (int i = 0; i < s->indices.count; i++)
+        if (s->indices.items[i]->extent && expr_is_int(s->indices.items[i]->extent, &extent) && extent <= 0)
+            return true;
+    return false;
+}
+
 /* --- guards ------------------------------------------------------------------------------------------------------- */
 
 static bool is_value(const Expr *e) {
@@ -311,6 +320,8 @@ static void look_at_passed(Statement *s, const Expr *value) {
 }
 
 void warn_lost(Statement *s, const Expr *value, ElementType type, bool declared) {
+    if (is_never_computed(s))
+        return;
     if (may_warn_of_values(s))
         look(s, value, type, declared && value->type == type, under_predicates(s));
     else if (may_warn(s->frame) && !s->builder->names_only && s->builder->rounded.count)
@@ -319,7 +330,7 @@ void warn_lost(Statement *s, const Expr *value, ElementType type, bool declared)
 
 /* A condition stands under those before it, as a value and the computed indices of the left side stand under all. */
 void warn_lost_beside_value(Statement *s) {
-    if (!may_warn_of_values(s))
+    if (!may_warn_of_values(s) || is_never_computed(s))
         return;
     int count = s->predicates.count;
     for (int i = 0; i < count; i++) {
@@ -342,17 +353,37 @@ static Interval term_count(const Statement *s, int rank) {
     return count;
 }
 
+/* What the sum or product begins with. */
+static Interval initial_range(const Statement *s, const Variable *variable, ElementType type) {
+    int64_t identity = s->ast->combine == COMBINE_MUL;
+    if (s->ast->initialise)
+        return (Interval){true, true, identity, identity};
+    bool known = variable->view.tensor && variable->view.tensor->type == type && !s->frame->scan;
+    return known ? tensor_range(s, variable->view.tensor) : interval_of_type(type);
+}
+
+/* Whether the sum, or the product, of what it begins with and so many terms of this range may wrap. */
+static bool reduction_may_wrap(Combine combine, ElementType type, Interval initial, Interval range, Interval count) {
+    enum { ENOUGH = 17 }; /* factors: a product that fits then is one of factors from -1 to 1 */
+    if (combine == COMBINE_ADD)
+        return !range_fits(interval_combine(OP_ADD, initial, interval_combine(OP_MUL, range, count)), type);
+    if (range.low >= -1 && range.high <= 1)
+        return false;
+    Interval result = initial;
+    for (int i = 0; i < ENOUGH && (!count.has_high || i < count.high) && range_fits(result, type); i++)
+        result = interval_join(result, interval_combine(OP_MUL, result, range));
+    return !range_fits(result, type);
+}
+
 void warn_narrow_reduction(Statement *s, const Variable *variable, const Expr *value, bool declared) {
     const AstStatement *ast = s->ast;
     bool sums = ast->combine == COMBINE_ADD, combines = sums || ast->combine == COMBINE_MUL;
     bool meant = declared || is_wanted(s, value) || (value->kind == EXPR_CAST && is_explicit(value));
-    if (!may_warn_of_values(s) || !combines || !is_narrow_integer(value->type) || meant)
+    if (!may_warn_of_values(s) || !combines || !is_narrow_integer(value->type) || meant || is_never_computed(s))
         return;
     Interval range = value_range(s, under_predicates(s), value);
-    if (!ast->initialise)
-        range = interval_join(range, interval_of_type(value->type));
-    Interval sum = interval_combine(OP_MUL, range, term_count(s, ast->targets.items[0].indices.count));
-    if (sums ? range_fits(sum, value->type) && ast->initialise : range.low >= -1 && range.high <= 1)
+    Interval count = term_count(s, ast->targets.items[0].indices.count);
+    if (!reduction_may_wrap(ast->combine, value->type, initial_range(s, variable, value->type), range, count))
         return;
     const char *narrow = element_info[value->type].spelling;
     WARN(s->frame, narrow_reduction, ast->loc, sums ? "sum" : "product", variable->name, narrow);
