@@ -130,11 +130,41 @@ static bool is_explicit(const Expr *cast) {
     return cast->loc.file != 0;
 }
 
+/* --- quotients ---------------------------------------------------------------------------------------------------- */
+
+/* x - x % m, which is a multiple of m. */
+static bool is_without_rest(const Statement *s, const Expr *e, int64_t number) {
+    int64_t divisor;
+    const Expr *rest = expr_is_op(e, OP_SUB) ? without_widening(e->args[1]) : NULL;
+    return rest && expr_is_op(rest, OP_MOD) && expr_is_int(rest->args[1], &divisor) && divisor % number == 0 &&
+           same_value(s, without_widening(e->args[0]), without_widening(rest->args[0]));
+}
+
+/* Whether the value is a multiple of the number, which is at least 1. What wraps stays one of a power of 2; what has 32
+ * bits is taken not to wrap. */
+static bool is_multiple(const Statement *s, const Expr *e, int64_t number) {
+    int64_t value;
+    if (number == 1 || expr_is_int(e, &value))
+        return number == 1 || value % number == 0;
+    if (e->kind == EXPR_CAST)
+        return keeps_values(e) && is_multiple(s, e->args[0], number);
+    bool power = (number & (number - 1)) == 0;
+    if (!is_arithmetic(e) || (is_narrow_integer(e->type) && !power && !range_fits(exact_range(s, NULL, e), e->type)))
+        return false;
+    if (e->op == OP_MUL)
+        return is_multiple(s, e->args[0], number) || is_multiple(s, e->args[1], number);
+    return is_without_rest(s, e, number) ||
+           (is_multiple(s, e->args[0], number) && is_multiple(s, e->args[e->count - 1], number));
+}
+
 static bool is_inexact(Statement *s, const Expr *quotient) {
     Arena *arena = s->builder->arena;
-    int64_t rest;
+    int64_t rest, divisor;
     Expr *remainder = expr_simplify(arena, expr_binary(arena, OP_MOD, quotient->args[0], quotient->args[1]));
-    return !expr_is_int(remainder, &rest) || rest != 0;
+    if (expr_is_int(remainder, &rest) && rest == 0)
+        return false;
+    bool small = expr_is_int(quotient->args[1], &divisor) && divisor > -INT32_MAX && divisor < INT32_MAX;
+    return !small || divisor == 0 || !is_multiple(s, quotient->args[0], divisor < 0 ? -divisor : divisor);
 }
 
 static bool is_wider(const Expr *cast) {
