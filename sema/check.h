@@ -202,6 +202,7 @@ typedef struct Builder {
     AffineList facts; /* over sizes, each >= 0: what the requirements promise */
     LIST(struct Binding) bounds;
     LIST(TensorRange) ranges; /* of integer temporaries: what is known beyond their types (value_ranges.c) */
+    int narrowing_steps;      /* that are left for a value (narrowed.c) */
     LIST(Rounded) rounded;    /* those that no statement made floats yet (lost.c) */
     int calls;                /* how many were instantiated so far */
     int repeated;             /* how many statements of loops (repeat.c) */
@@ -383,6 +384,8 @@ void note_range(Statement *statement, const Tensor *tensor, const Expr *value);
 
 /* --- what conditions say of ranges (narrowed.c) --- */
 
+void narrowing_begin(const Statement *statement); /* of a value, for which the time is bounded */
+bool narrowing_ends(const Statement *statement);  /* no time is left: from now on conditions say nothing */
 bool range_is_empty(Interval range);
 /* The range of e where the conditions hold, if it is `range` by itself; empty: they never hold together. */
 Interval narrowed_range(const Statement *statement, const Under *under, const Expr *e, Interval range);

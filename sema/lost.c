@@ -58,8 +58,10 @@ static const Expr *value_beside(const Statement *s, const Expr *e, const Expr *o
     return found;
 }
 
-/* Whether it compares two or more values. */
+/* Whether it compares two or more values, or one in a way that there was no time to follow. */
 static bool compares_values(const Statement *s, const Expr *comparison) {
+    if (narrowing_ends(s))
+        return true;
     const Expr *first = value_beside(s, comparison, NULL);
     return first && value_beside(s, comparison, first);
 }
@@ -352,6 +354,7 @@ static void look_at_passed(Statement *s, const Expr *value) {
 void warn_lost(Statement *s, const Expr *value, ElementType type, bool declared) {
     if (is_never_computed(s))
         return;
+    narrowing_begin(s);
     if (may_warn_of_values(s))
         look(s, value, type, declared && value->type == type, under_predicates(s));
     else if (may_warn(s->frame) && !s->builder->names_only && s->builder->rounded.count)
@@ -365,6 +368,7 @@ void warn_lost_beside_value(Statement *s) {
     int count = s->predicates.count;
     for (int i = 0; i < count; i++) {
         s->predicates.count = i;
+        narrowing_begin(s);
         look(s, s->predicates.items[i], TYPE_BOOL, false, under_predicates(s));
     }
     s->predicates.count = count;
@@ -411,6 +415,7 @@ void warn_narrow_reduction(Statement *s, const Variable *variable, const Expr *v
     bool meant = declared || is_wanted(s, value) || (value->kind == EXPR_CAST && is_explicit(value));
     if (!may_warn_of_values(s) || !combines || !is_narrow_integer(value->type) || meant || is_never_computed(s))
         return;
+    narrowing_begin(s);
     Interval range = value_range(s, under_predicates(s), value);
     Interval count = term_count(s, ast->targets.items[0].indices.count);
     if (!reduction_may_wrap(ast->combine, value->type, initial_range(s, variable, value->type), range, count))

@@ -11,8 +11,9 @@
 
 #include <math.h>
 
-/* Conditions further out, longer ones, and what is deeper in a side than these, say nothing. */
-enum { CONDITION_LIMIT = 32, NODE_LIMIT = 200, DEPTH_LIMIT = 8 };
+/* Conditions further out, longer ones, and what is deeper in a side than these, say nothing. A value may take so many
+ * steps. */
+enum { CONDITION_LIMIT = 32, NODE_LIMIT = 100, DEPTH_LIMIT = 8, STEP_LIMIT = 1 << 20 };
 
 static const Interval nothing = {true, true, 1, 0};
 
@@ -23,6 +24,14 @@ typedef struct Search {
     bool found;         /* it is a part of a condition */
     Interval range;     /* what is known of it so far */
 } Search;
+
+void narrowing_begin(const Statement *s) {
+    s->builder->narrowing_steps = STEP_LIMIT;
+}
+
+bool narrowing_ends(const Statement *s) {
+    return s->builder->narrowing_steps <= 0;
+}
 
 static bool is_closed(Interval range) {
     return range.has_low && range.has_high;
@@ -97,6 +106,26 @@ static bool is_sought(const Search *search, const Expr *e) {
 /* --- from a side to what it is made of ---------------------------------------------------------------------------- */
 
 static void learn(Search *search, const Expr *e, Interval within, int depth);
+static void learn_condition(Search *search, const Expr *c, bool holds);
+
+/* What is known where one of two is the case. */
+static void join(Search *search, const Search *other) {
+    search->found |= other->found;
+    if (range_is_empty(search->range))
+        search->range = other->range;
+    else if (!range_is_empty(other->range))
+        search->range = interval_join(search->range, other->range);
+}
+
+/* The condition holds and chooses the one operand, or fails and chooses the other. */
+static void learn_choice(Search *search, const Expr *e, Interval within, int depth) {
+    Search other = *search;
+    learn_condition(search, e->args[0], true);
+    learn(search, e->args[1], within, depth);
+    learn_condition(&other, e->args[0], false);
+    learn(&other, e->args[2], within, depth);
+    join(search, &other);
+}
 
 /* Of a factor of a product beside a number. */
 static Interval factor_range(Interval product, int64_t number) {
@@ -142,7 +171,7 @@ static void learn_operands(Search *search, const Expr *e, Interval within, int d
 }
 
 /* All operands of a minimum are at least what it is at least, all of a maximum at most what that is at most. */
-static void learn_choices(Search *search, const Expr *e, Interval within, int depth) {
+static void learn_extreme(Search *search, const Expr *e, Interval within, int depth) {
     if (e->op == OP_MIN)
         within.has_high = false;
     else
@@ -160,7 +189,8 @@ static bool keeps_range(const Statement *s, const Expr *cast) {
 
 /* The value of e is within the range. */
 static void learn(Search *search, const Expr *e, Interval within, int depth) {
-    if (depth == 0 || !type_is_integer(e->type))
+    search->statement->builder->narrowing_steps--;
+    if (narrowing_ends(search->statement) || depth == 0 || !type_is_integer(e->type))
         return;
     if (is_sought(search, e)) {
         search->found = true;
@@ -172,7 +202,9 @@ static void learn(Search *search, const Expr *e, Interval within, int depth) {
     else if (e->kind == EXPR_CAST && keeps_range(search->statement, e))
         learn(search, e->args[0], within, depth - 1);
     else if (expr_is_op(e, OP_MIN) || expr_is_op(e, OP_MAX))
-        learn_choices(search, e, within, depth - 1);
+        learn_extreme(search, e, within, depth - 1);
+    else if (expr_is_op(e, OP_SELECT))
+        learn_choice(search, e, within, depth - 1);
     else if (e->kind == EXPR_OP && op_info[e->op].class == CLASS_ARITHMETIC && never_wraps(search->statement, e))
         learn_operands(search, e, within, depth - 1);
 }
@@ -254,18 +286,12 @@ static void learn_comparison(Search *search, Op op, const Expr *x, const Expr *y
 
 /* --- conditions --------------------------------------------------------------------------------------------------- */
 
-static void learn_condition(Search *search, const Expr *c, bool holds);
-
 /* One of both holds, so it is known what both say. */
 static void learn_either(Search *search, const Expr *c, bool holds) {
     Search other = *search;
     learn_condition(search, c->args[0], holds);
     learn_condition(&other, c->args[1], holds);
-    search->found |= other.found;
-    if (range_is_empty(search->range))
-        search->range = other.range;
-    else if (!range_is_empty(other.range))
-        search->range = interval_join(search->range, other.range);
+    join(search, &other);
 }
 
 static void learn_condition(Search *search, const Expr *c, bool holds) {
@@ -284,17 +310,18 @@ static void learn_condition(Search *search, const Expr *c, bool holds) {
     }
 }
 
-static bool is_short(const Expr *condition) {
+/* Whether a condition is short, and steps are left for it. */
+static bool is_short(const Statement *s, const Expr *condition) {
     int count = 0;
     EACH_EXPR(e, condition)
-        if (++count > NODE_LIMIT)
+        if (++count > NODE_LIMIT || --s->builder->narrowing_steps < 0)
             return false;
     return true;
 }
 
 static void learn_all(Search *search, const Under *under) {
-    for (int n = 0; under && n < CONDITION_LIMIT; under = under->outer, n++)
-        if (is_short(under->condition))
+    for (int n = 0; under && n < CONDITION_LIMIT && !narrowing_ends(search->statement); under = under->outer, n++)
+        if (is_short(search->statement, under->condition))
             learn_condition(search, under->condition, under->holds);
 }
 
@@ -318,7 +345,7 @@ bool compares_result(const Statement *s, const Expr *comparison, const Expr *e) 
 
 bool never_holds(const Statement *s, const Under *under) {
     Search search = {.statement = s};
-    if (!is_short(under->condition))
+    if (!is_short(s, under->condition))
         return false;
     learn_condition(&search, under->condition, under->holds);
     bool never = range_is_empty(search.range);

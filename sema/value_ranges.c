@@ -222,6 +222,7 @@ Interval value_range(const Statement *s, const Under *under, const Expr *e) {
 void note_range(Statement *s, const Tensor *tensor, const Expr *value) {
     if (type_is_float(tensor->type) || element_info[tensor->type].bytes > 4 || s->predicates.count)
         return;
+    narrowing_begin(s);
     TensorRange known = {tensor, value_range(s, NULL, value)};
     Interval whole = interval_of_type(tensor->type);
     if (known.range.low > whole.low || known.range.high < whole.high)
