@@ -376,6 +376,8 @@ Interval value_range(const Statement *statement, const Under *under, const Expr 
 /* The range of the exact result of an operator, before it becomes a value of its type. */
 Interval exact_range(const Statement *statement, const Under *under, const Expr *e);
 bool same_value(const Statement *statement, const Expr *x, const Expr *y);
+/* The value of the element of a temporary that is read; NULL: it is not known. */
+const Expr *behind_read(const Statement *statement, const Expr *read);
 Interval tensor_range(const Statement *statement, const Tensor *tensor); /* of its elements */
 const Expr *without_widening(const Expr *e);                             /* the operand of casts that keep all values */
 bool keeps_values(const Expr *cast); /* it is a cast to a wider integer type that keeps all values; else false */

@@ -32,9 +32,13 @@ static const Under *under_predicates(const Statement *s) {
     return under;
 }
 
-/* Whether an index has no values: then nothing is computed. */
+/* Whether an index has no values, or the conditions of where contradict each other: then nothing is computed. */
 static bool is_never_computed(const Statement *s) {
     int64_t extent;
+    narrowing_begin(s);
+    for (const Under *under = under_predicates(s); under; under = under->outer)
+        if (never_holds(s, under))
+            return true;
     for (int i = 0; i < s->indices.count; i++)
         if (s->indices.items[i]->extent && expr_is_int(s->indices.items[i]->extent, &extent) && extent <= 0)
             return true;

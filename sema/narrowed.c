@@ -170,14 +170,20 @@ static void learn_operands(Search *search, const Expr *e, Interval within, int d
         learn(search, x, interval_join(within, negated(within)), depth);
 }
 
-/* All operands of a minimum are at least what it is at least, all of a maximum at most what that is at most. */
+/* What an operand of a minimum or maximum within the range may be: a minimum is at most each operand, and is this one
+ * where it is less than the other. */
+static Interval extreme_range(Op op, Interval within, Interval other) {
+    if (op == OP_MAX)
+        return negated(extreme_range(OP_MIN, negated(within), negated(other)));
+    within.has_high &= other.has_low && within.high < other.low;
+    return within;
+}
+
 static void learn_extreme(Search *search, const Expr *e, Interval within, int depth) {
-    if (e->op == OP_MIN)
-        within.has_high = false;
-    else
-        within.has_low = false;
-    learn(search, e->args[0], within, depth);
-    learn(search, e->args[1], within, depth);
+    for (int i = 0; i < 2; i++) {
+        Interval other = value_range(search->statement, NULL, e->args[1 - i]);
+        learn(search, e->args[i], extreme_range(e->op, within, other), depth);
+    }
 }
 
 /* Whether the cast of integers changes none of the values that its operand has. */
@@ -185,6 +191,13 @@ static bool keeps_range(const Statement *s, const Expr *cast) {
     Interval range = value_range(s, NULL, cast->args[0]);
     return type_is_integer(cast->args[0]->type) && type_is_integer(cast->type) && cast->args[0]->type != TYPE_UINT64 &&
            range_fits(range, cast->type) && (cast->type != TYPE_UINT64 || (range.has_low && range.low >= 0));
+}
+
+/* The element of a temporary has the value that it was given. */
+static void learn_element(Search *search, const Expr *read, Interval within, int depth) {
+    const Expr *value = behind_read(search->statement, read);
+    if (value)
+        learn(search, value, within, depth);
 }
 
 /* The value of e is within the range. */
@@ -199,6 +212,8 @@ static void learn(Search *search, const Expr *e, Interval within, int depth) {
     within = meet(within, value_range(search->statement, NULL, e));
     if (range_is_empty(within))
         search->range = nothing;
+    else if (e->kind == EXPR_READ)
+        learn_element(search, e, within, depth - 1);
     else if (e->kind == EXPR_CAST && keeps_range(search->statement, e))
         learn(search, e->args[0], within, depth - 1);
     else if (expr_is_op(e, OP_MIN) || expr_is_op(e, OP_MAX))

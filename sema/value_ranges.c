@@ -77,9 +77,8 @@ static const Stage *plain_stage(const Builder *builder, const Tensor *tensor) {
     return NULL;
 }
 
-/* The value of the element of a temporary that is read; NULL: it is not known. */
-static const Expr *behind_read(const Proof *proof, const Expr *read) {
-    const Builder *builder = proof->statement->builder;
+const Expr *behind_read(const Statement *s, const Expr *read) {
+    const Builder *builder = s->builder;
     bool temporary = read->kind == EXPR_READ && !read->otherwise && read->tensor->role == ROLE_TEMPORARY;
     const Stage *stage = temporary ? plain_stage(builder, read->tensor) : NULL;
     if (!stage)
@@ -136,10 +135,10 @@ static bool never_less(Proof *proof, const Expr *x, const Expr *y) {
     }
     if (keeps_values(x) && keeps_values(y) && never_less(proof, x->args[0], y->args[0]))
         return true;
-    const Expr *inner = behind_read(proof, x);
+    const Expr *inner = behind_read(proof->statement, x);
     if (inner && never_less(proof, inner, y))
         return true;
-    inner = behind_read(proof, y);
+    inner = behind_read(proof->statement, y);
     return (inner && never_less(proof, x, inner)) || never_less_by_cases(proof, x, y);
 }
 
@@ -154,7 +153,7 @@ static bool leaves_room(Proof *proof, const Expr *x, const Expr *y) {
     if (expr_is_op(y, OP_MAX) || expr_is_op(y, OP_SELECT))
         return leaves_room(proof, x, y->args[y->count - 2]) && leaves_room(proof, x, y->args[y->count - 1]);
     const Expr *inner = dividend_above(y);
-    inner = inner ? inner : behind_read(proof, y);
+    inner = inner ? inner : behind_read(proof->statement, y);
     return inner && leaves_room(proof, x, inner);
 }
 
