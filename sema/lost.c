@@ -356,12 +356,13 @@ static void look_at_passed(Statement *s, const Expr *value) {
 }
 
 void warn_lost(Statement *s, const Expr *value, ElementType type, bool declared) {
-    if (is_never_computed(s))
+    bool passed = may_warn(s->frame) && !s->builder->names_only && s->builder->rounded.count;
+    if ((!may_warn_of_values(s) && !passed) || is_never_computed(s))
         return;
     narrowing_begin(s);
     if (may_warn_of_values(s))
         look(s, value, type, declared && value->type == type, under_predicates(s));
-    else if (may_warn(s->frame) && !s->builder->names_only && s->builder->rounded.count)
+    else
         look_at_passed(s, value);
 }
 

@@ -144,13 +144,32 @@ static Interval dividend_range(Interval quotient, int64_t number) {
     return number < 0 ? negated(range) : range;
 }
 
+/* Of what is multiplied by itself. */
+static Interval root_range(Interval square) {
+    enum { EXACT = INT32_MAX };
+    if (!square.has_high || square.high < 0 || square.high > EXACT)
+        return (Interval){.has_low = false};
+    int64_t root = (int64_t)sqrt((double)square.high);
+    return (Interval){true, true, -root, root};
+}
+
 static bool is_number(Interval range) {
     return is_point(range) && range.low != 0 && range.low > -INT32_MAX && range.low < INT32_MAX;
+}
+
+/* The operator has the same operand twice. */
+static void learn_twice(Search *search, const Expr *e, Interval within, int depth) {
+    if (e->op == OP_ADD)
+        learn(search, e->args[0], factor_range(within, 2), depth);
+    if (e->op == OP_MUL)
+        learn(search, e->args[0], root_range(within), depth);
 }
 
 /* The result of an operator that does not wrap is within the range. */
 static void learn_operands(Search *search, const Expr *e, Interval within, int depth) {
     const Expr *x = e->args[0], *y = e->args[e->count - 1];
+    if (e->count == 2 && same_value(search->statement, x, y))
+        learn_twice(search, e, within, depth);
     Interval a = value_range(search->statement, NULL, x), b = value_range(search->statement, NULL, y);
     if (e->op == OP_ADD || e->op == OP_SUB)
         learn(search, x, interval_combine(e->op == OP_ADD ? OP_SUB : OP_ADD, within, b), depth);
