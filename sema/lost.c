@@ -62,9 +62,17 @@ static const Expr *value_beside(const Statement *s, const Expr *e, const Expr *o
     return found;
 }
 
-/* Whether it compares two or more values, or one in a way that there was no time to follow. */
+/* Whether a float in it is computed, which ranges do not follow. */
+static bool computes_floats(const Expr *comparison) {
+    EACH_EXPR(e, comparison)
+        if (e->kind == EXPR_OP && type_is_float(e->type))
+            return true;
+    return false;
+}
+
+/* Whether it compares two or more values, or one in a way that was not followed. */
 static bool compares_values(const Statement *s, const Expr *comparison) {
-    if (narrowing_ends(s))
+    if (narrowing_ends(s) || computes_floats(comparison))
         return true;
     const Expr *first = value_beside(s, comparison, NULL);
     return first && value_beside(s, comparison, first);

@@ -285,14 +285,21 @@ static void learn_integers(Search *search, Op op, const Expr *x, const Expr *y) 
     learn(search, y, compared_range(comparisons[comparison_row(op)].exchanged, b, a), DEPTH_LIMIT);
 }
 
-/* The integer in a float, which holds all its values; NULL: there is none. */
+/* Up to where a type of floats holds all integers. */
+static int64_t exact_integers(ElementType type) {
+    return type == TYPE_BFLOAT16 ? 1 << 8 : type == TYPE_HALF ? 1 << 11 : 1 << 24;
+}
+
+/* The integer in a float, which holds all its values, also by way of other floats; NULL: there is none. */
 static const Expr *integer_of(const Statement *s, const Expr *e) {
-    enum { EXACT = 1 << 24 };
-    if (e->kind != EXPR_CAST || !type_is_integer(e->args[0]->type) || element_info[e->type].bytes < 4)
+    const Expr *from = e->kind == EXPR_CAST ? e->args[0] : NULL;
+    if (from && type_is_float(from->type))
+        from = integer_of(s, from);
+    if (!from || !type_is_integer(from->type) || from->type == TYPE_UINT64)
         return NULL;
-    Interval range = value_range(s, NULL, e->args[0]);
-    bool exact = is_closed(range) && range.low >= -EXACT && range.high <= EXACT;
-    return exact && e->args[0]->type != TYPE_UINT64 ? e->args[0] : NULL;
+    Interval range = value_range(s, NULL, from);
+    int64_t most = exact_integers(e->type);
+    return is_closed(range) && range.low >= -most && range.high <= most ? from : NULL;
 }
 
 /* Of an integer that compares so with a real number: x < 2.5 is x < 3, x <= 2.5 is x <= 2. */

@@ -19,14 +19,15 @@ bool range_fits(Interval range, ElementType type) {
 }
 
 static Interval index_range(const Statement *s, const Var *var) {
-    int64_t low, high;
+    Interval range = var->kind == VAR_SIZE ? (Interval){.has_low = true} : interval_of_type(var->type);
     for (int i = 0; i < s->indices.count; i++) {
         const IndexVariable *index = s->indices.items[i];
-        if (index->raw == var && index->low && index->high && expr_is_int(index->low, &low) &&
-            expr_is_int(index->high, &high))
-            return (Interval){true, true, low, high};
+        if (index->raw != var || !index->low || !index->high)
+            continue;
+        range.has_low = expr_is_int(index->low, &range.low);
+        range.has_high = expr_is_int(index->high, &range.high);
     }
-    return var->kind == VAR_SIZE ? (Interval){.has_low = true} : interval_of_type(var->type);
+    return range;
 }
 
 Interval tensor_range(const Statement *s, const Tensor *tensor) {
