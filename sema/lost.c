@@ -392,11 +392,23 @@ void warn_lost_beside_value(Statement *s) {
 
 /* --- reductions --------------------------------------------------------------------------------------------------- */
 
+/* How many values the index has for one element: of i:i + 3 these are 3, though it runs over more for all elements. */
+static Interval count_of(const Statement *s, const IndexVariable *index) {
+    Arena *arena = s->builder->arena;
+    int64_t width;
+    bool known = index->begin && index->end &&
+                 expr_is_int(expr_simplify(arena, expr_binary(arena, OP_SUB, index->end, index->begin)), &width);
+    Interval whole = expr_interval(index->extent);
+    if (known && (!whole.has_high || width < whole.high))
+        return (Interval){true, true, 0, width > 0 ? width : 0};
+    return whole;
+}
+
 /* How many terms an element has. */
 static Interval term_count(const Statement *s, int rank) {
     Interval count = {true, true, 0, 1};
     for (int i = rank; i < s->indices.count; i++)
-        count = interval_combine(OP_MUL, count, expr_interval(s->indices.items[i]->extent));
+        count = interval_combine(OP_MUL, count, count_of(s, s->indices.items[i]));
     return count;
 }
 
