@@ -1,8 +1,10 @@
-/* foreign.c - see foreign.h. The names are not reserved: they are looked up when an error is explained. */
+/* foreign.c - see foreign.h. The names are not reserved: they are looked up when an error is explained, in upper and in
+ * lower case. */
 #include "lang/foreign.h"
 #include "lang/spelling.h"
 
 #include <string.h>
+#include <strings.h>
 
 ElementType foreign_type(const char *name) {
     static const struct {
@@ -18,11 +20,10 @@ ElementType foreign_type(const char *name) {
         {"uint32_t", TYPE_UINT32}, {"uint64_t", TYPE_UINT64}, {"f16", TYPE_HALF},        {"f32", TYPE_FLOAT},
         {"f64", TYPE_DOUBLE},      {"fp16", TYPE_HALF},       {"fp32", TYPE_FLOAT},      {"fp64", TYPE_DOUBLE},
         {"bf16", TYPE_BFLOAT16},   {"single", TYPE_FLOAT},    {"_Float16", TYPE_HALF},   {"__bf16", TYPE_BFLOAT16},
-        {"boolean", TYPE_BOOL},    {"_Bool", TYPE_BOOL},      {"Float", TYPE_FLOAT},     {"Double", TYPE_DOUBLE},
-        {"Int", TYPE_INT32},       {"Bool", TYPE_BOOL},
+        {"boolean", TYPE_BOOL},    {"_Bool", TYPE_BOOL},
     };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcmp(types[i].name, name) == 0)
+        if (strcasecmp(types[i].name, name) == 0)
             return types[i].type;
     return TYPE_COUNT;
 }
@@ -74,21 +75,10 @@ static const struct {
 } names[] = {
     {"true", truth},
     {"false", truth},
-    {"True", truth},
-    {"False", truth},
-    {"TRUE", truth},
-    {"FALSE", truth},
     {"inf", infinite},
-    {"Inf", infinite},
-    {"INF", infinite},
     {"infinity", infinite},
-    {"INFINITY", infinite},
     {"nan", number},
-    {"NaN", number},
-    {"NAN", number},
     {"pi", circle},
-    {"PI", circle},
-    {"Pi", circle},
     {"M_PI", circle},
     {"sum", sum},
     {"reduce_sum", sum},
@@ -130,7 +120,7 @@ static const struct {
 
 const char *foreign_hint(const char *name) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i].name, name) == 0)
+        if (strcasecmp(names[i].name, name) == 0)
             return names[i].hint;
     return NULL;
 }

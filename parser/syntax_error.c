@@ -595,7 +595,8 @@ static const char *header_hint(const SyntaxError *error) {
 /* Reports what is expected, as usual, with a hint. */
 static bool slip_in_value(const SyntaxError *error) {
     const Parser *parser = error->parser;
-    const char *hint = parser->in_schedule ? schedule_hint(error)
+    bool in_schedule = parser->in_schedule && !error->expected[DEF]; /* where an item may begin it has ended */
+    const char *hint = in_schedule         ? schedule_hint(error)
                        : parser->depth > 0 ? value_hint(error)
                                            : header_hint(error);
     if (!hint)

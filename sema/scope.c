@@ -216,18 +216,20 @@ static const AstFile *library_tree(const CallFrame *frame, const char *file) {
     return number ? parse_library(checker->arena, checker->sources, number, checker->diagnostics) : NULL;
 }
 
-static bool library_has_combiner(const CallFrame *frame, const char *name) {
+/* The combiner of the library with this name; NULL if there is none. */
+static const char *library_combiner(const CallFrame *frame, const char *name) {
     const AstFile *tree = library_tree(frame, "nn");
     for (int c = 0; tree && c < tree->combiners.count; c++)
-        if (strcmp(tree->combiners.items[c].name.text, name) == 0)
-            return true;
-    return false;
+        if (strcasecmp(tree->combiners.items[c].name.text, name) == 0)
+            return tree->combiners.items[c].name.text;
+    return NULL;
 }
 
-/* Whether a def has the name, or with `extended` one that begins with it: gelu_rows for gelu. */
+/* Whether a def has the name, or with `extended` one that begins with it: gelu_rows for gelu. Relu is relu. */
 static bool name_fits(const char *own, const char *name, bool extended) {
     size_t length = strlen(name);
-    return extended ? length > 2 && strncmp(own, name, length) == 0 && own[length] == '_' : strcmp(own, name) == 0;
+    return extended ? length > 2 && strncasecmp(own, name, length) == 0 && own[length] == '_'
+                    : strcasecmp(own, name) == 0;
 }
 
 /* The def of the file, or with `imports` of what it imports, whose name fits; NULL if there is none. */
@@ -246,7 +248,7 @@ static const char *library_def(const CallFrame *frame, const char *file, bool im
 /* Says which import has a def of this name, if one has. */
 static bool hint_library(CallFrame *frame, const char *name, bool extended) {
     const char *own = library_def(frame, "nn", true, name, extended);
-    if (own && extended)
+    if (own && strcmp(own, name) != 0)
         HINT(frame, "import \"nn\" has an operator '%s'", own);
     else if (own)
         HINT(frame, "import \"nn\" has an operator of this name");
@@ -279,16 +281,8 @@ static const char *extended_name(const CallFrame *frame, const char *name) {
     return found;
 }
 
-void hint_nearest_function(CallFrame *frame, const char *name) {
-    if (hint_foreign(frame, name))
-        return;
-    const char *extended = extended_name(frame, name);
-    if (extended) {
-        HINT(frame, "did you mean '%s'?", extended);
-        return;
-    }
-    if (hint_library(frame, name, true))
-        return;
+/* The nearest tensor, def or function that may stand here. */
+static Nearest nearest_function(const CallFrame *frame, const char *name) {
     Nearest nearest = {.name = name};
     offer_symbols(&nearest, frame, true);
     Walk walk = begin_walk(frame->definition->file);
@@ -299,8 +293,24 @@ void hint_nearest_function(CallFrame *frame, const char *name) {
     for (int op = 0; op < OP_COUNT; op++)
         if (op_info[op].precedence == 0)
             nearest_offer(&nearest, op_info[op].spelling);
-    if (nearest.best)
-        HINT(frame, "did you mean '%s'?", nearest.best);
+    return nearest;
+}
+
+/* Whether the nearest name differs by upper and lower case only, before which no other hint counts. */
+static bool is_same_word(const Nearest *nearest) {
+    return nearest->best && nearest->distance == 0;
+}
+
+void hint_nearest_function(CallFrame *frame, const char *name) {
+    Nearest nearest = nearest_function(frame, name);
+    bool same = is_same_word(&nearest);
+    if (!same && hint_foreign(frame, name))
+        return;
+    const char *extended = same ? NULL : extended_name(frame, name);
+    if (!same && !extended && hint_library(frame, name, true))
+        return;
+    if (extended || nearest.best)
+        HINT(frame, "did you mean '%s'?", extended ? extended : nearest.best);
 }
 
 void hint_nearest_combiner(CallFrame *frame, const char *name) {
@@ -312,21 +322,19 @@ void hint_nearest_combiner(CallFrame *frame, const char *name) {
     end_walk(&walk);
     if (nearest.best)
         HINT(frame, "did you mean '%s'?", nearest.best);
-    else if (library_has_combiner(frame, name))
-        HINT(frame, "import \"nn\" has a combiner of this name");
+    else if (library_combiner(frame, name))
+        HINT(frame, "import \"nn\" has a combiner '%s'", library_combiner(frame, name));
 }
 
 void hint_nearest_value(const Statement *statement, const char *name) {
-    if (foreign_hint(name)) {
-        HINT(statement->frame, "%s", foreign_hint(name));
-        return;
-    }
     Nearest nearest = {.name = name};
     offer_symbols(&nearest, statement->frame, false);
     for (int i = 0; i < statement->indices.count; i++)
         if (strcmp(statement->indices.items[i]->name, name) != 0)
             nearest_offer(&nearest, statement->indices.items[i]->name);
-    if (nearest.best)
+    if (!is_same_word(&nearest) && foreign_hint(name))
+        HINT(statement->frame, "%s", foreign_hint(name));
+    else if (nearest.best)
         HINT(statement->frame, "did you mean '%s'?", nearest.best);
 }
 

@@ -168,6 +168,8 @@ static void test_spelling(void) {
     is_int(spelling_distance("split", "vectorize", 3), 4, "far is most + 1");
     is_text(spelling_nearest("reoder", words, 3), "reorder", "the nearest word");
     ok(!spelling_nearest("parallel", words, 3), "or none");
+    is_int(spelling_distance("ReLU", "relu", 3), 0, "upper case and lower case are the same");
+    is_text(spelling_nearest("REODER", words, 3), "reorder", "in a misspelt word too");
 }
 
 int main(void) {
