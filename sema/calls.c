@@ -477,6 +477,36 @@ static void take_results(CallFrame *callee, const char *name, View *results) {
     }
 }
 
+static bool calls(const SourceFile *from, const Checker *checker, const Definition *definition, const AstExpr *e) {
+    bool found = e->kind == AST_APPLY && strcmp(e->name.text, definition->ast->name.text) == 0 &&
+                 find_definition(checker->arena, from, e->name.text) == definition;
+    for (int i = 0; i < e->args.count && !found; i++)
+        found = calls(from, checker, definition, e->args.items[i]);
+    return found;
+}
+
+static bool call_stands_in(const SourceFile *from, const Checker *checker, const Definition *definition,
+                           const AstStatements *statements) {
+    bool found = false;
+    for (int i = 0; i < statements->count && !found; i++) {
+        const AstStatement *ast = statements->items[i];
+        for (int v = 0; v < ast->values.count && !found; v++)
+            found = calls(from, checker, definition, ast->values.items[v]);
+        found = found || call_stands_in(from, checker, definition, &ast->body);
+    }
+    return found;
+}
+
+bool def_is_called(const Checker *checker, const Definition *definition) {
+    bool found = false;
+    for (int f = 0; f < checker->files.count && !found; f++) {
+        const SourceFile *file = checker->files.items[f];
+        for (int d = 0; d < file->definitions.count && !found && !file->embedded; d++)
+            found = call_stands_in(file, checker, definition, &file->definitions.items[d]->ast->statements);
+    }
+    return found;
+}
+
 /* Not if one comes from a parameter that is a def without a value yet. */
 static bool has_results(const CallFrame *callee) {
     const AstResults *results = &callee->definition->ast->results;
@@ -487,8 +517,8 @@ static bool has_results(const CallFrame *callee) {
 }
 
 /* The frame of the called def with all that its body needs; NULL after an error. */
-static CallFrame *enter_call(CallFrame *frame, Definition *definition, const AstExpr *call, const View *begins,
-                             const char *name) {
+static CallFrame *enter_call(CallFrame *frame, Definition *definition, const AstExpr *call, const AstTargets *targets,
+                             const View *begins, const char *name) {
     Arena *arena = frame->builder->arena;
     Bounds bounds = {0};
     bool good = check_brackets(frame, definition->ast, call, &bounds);
@@ -497,7 +527,8 @@ static CallFrame *enter_call(CallFrame *frame, Definition *definition, const Ast
         return NULL;
     CallFrame *callee = ARENA_NEW(arena, CallFrame);
     *callee = (CallFrame){
-        .builder = frame->builder, .caller = frame, .definition = definition, .call = call->loc, .begins = begins};
+        .builder = frame->builder, .caller = frame, .definition = definition, .call = call->loc, .targets = targets,
+        .begins = begins};
     callee->prefix = arena_printf(arena, "%s.", name);
     if (!bind_parameters(callee, &bounds, false) || !pass_arguments(callee, call, actuals) ||
         !check_header_conditions(callee))
@@ -582,7 +613,7 @@ bool check_call(CallFrame *frame, const AstExpr *call, const AstTargets *targets
     if (!check_inout(frame, definition, call, targets, &begins))
         return false;
     name = call_name(frame, name ? name : arena_printf(arena, "%s%s", frame->prefix, call->name.text));
-    CallFrame *callee = enter_call(frame, definition, call, begins, name);
+    CallFrame *callee = enter_call(frame, definition, call, targets, begins, name);
     if (!callee)
         return false;
     callee->definition->state = CHECK_RUNNING;

@@ -218,7 +218,8 @@ typedef struct CallFrame {
     Definition *definition;
     Loc call;           /* of the call in the caller, or of the export */
     const char *prefix; /* of its tensors' names: "" or "t." */
-    const View *begins; /* of a call: what its inout results begin with, by result; NULL: it has none */
+    const AstTargets *targets; /* of a call: what it is assigned to; NULL: nothing */
+    const View *begins;        /* of a call: what its inout results begin with, by result; NULL: it has none */
     LIST(Symbol *) symbols;
     Symbol **by_name; /* the same by the hash of their names, open addressing; NULL: free */
     int by_name_size; /* a power of 2 */
@@ -485,6 +486,8 @@ void hint_computed(const Statement *statement, const AstExpr *place);
 void hint_extent(const Statement *statement);
 /* For a temporary with t(i, j) = x where j <= i: suggests a value for the rest. type: of t. */
 void hint_choice(const Statement *statement, ElementType type);
+/* For a result of a call that is defined in a part only: suggests a definition of the whole before it. */
+void hint_rest(const Statement *statement, const Variable *variable, ElementType type);
 /* The result as a header declares it that says inout. type: of the result, or TYPE_COUNT where it is not known. */
 const char *inout_text(const Statement *statement, const Variable *variable, ElementType type);
 /* The same for an argument that is assigned to. */
@@ -564,6 +567,8 @@ bool is_call(const CallFrame *frame, const AstExpr *ast);
 bool check_call(CallFrame *frame, const AstExpr *call, const AstTargets *targets, const char *name, View **results,
                 int *result_count);
 void check_call_statement(CallFrame *frame, const AstStatement *ast);
+/* Whether a call of the def stands in a def of a user's file. */
+bool def_is_called(const Checker *checker, const Definition *definition);
 
 /* For tanh(x) of a whole tensor: suggests a def that is named alike and takes it, such as tanh_rows. */
 void hint_whole(CallFrame *frame, const AstExpr *function);

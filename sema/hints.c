@@ -238,6 +238,19 @@ static const char *sizes_text(const Statement *s, const Variable *variable) {
     return rank ? text.text : "";
 }
 
+void hint_rest(const Statement *s, const Variable *variable, ElementType type) {
+    const AstTarget *target = &s->ast->targets.items[0];
+    const AstResult *result = variable->result;
+    AstExpr left = ast_of_target(target);
+    Text ranges = {.arena = s->builder->arena};
+    for (int d = 0; d < target->indices.count && result->has_dims; d++)
+        text_add(&ranges, "%s%s in 0:%s", d ? ", " : "", ast_text(ranges.arena, target->indices.items[d]),
+                 ast_text(ranges.arena, result->dims.items[d]));
+    if (ranges.length)
+        HINT(s->frame, "define all of it first: %s = %s where %s", ast_text(ranges.arena, &left),
+             zero_text(ranges.arena, type), ranges.text);
+}
+
 /* The type of a value that is not translated yet; TYPE_COUNT: unknown. own: the tensor that takes this type. */
 static ElementType value_type(const Statement *s, const AstExpr *ast, const char *own) {
     const Variable *variable = variable_read(s, ast);

@@ -173,8 +173,8 @@ static const Tensor *caller_buffer(Assignment *a) {
 
 static void warn_former(const Assignment *a, Loc loc) {
     CallFrame *frame = a->statement->frame;
-    if (!may_warn(frame))
-        return;
+    if (!may_warn(frame) || (a->builder->by_itself && def_is_called(frame->builder->checker, frame->definition)))
+        return; /* a call is refused: it has no buffer of a caller */
     const char *declaration = inout_text(a->statement, a->variable, a->type);
     if (a->full && accumulates(a)) {
         WARN(frame, reads_caller_buffer, loc, a->variable->name);
@@ -184,6 +184,34 @@ static void warn_former(const Assignment *a, Loc loc) {
     cover_begin(a->builder, a->variable, &a->whole, loc, declaration);
     if (accumulates(a))
         cover_note_read(a->variable);
+}
+
+/* Whether the call is assigned to a tensor that has contents, which the result could begin with. */
+static bool call_has_contents(const CallFrame *frame, const Variable *variable) {
+    const AstResults *results = &frame->definition->ast->results;
+    const AstTarget *target = NULL;
+    for (int i = 0; i < results->count && frame->targets && i < frame->targets->count; i++)
+        if (&results->items[i] == variable->result)
+            target = &frame->targets->items[i];
+    const Symbol *symbol = target ? frame_symbol(frame->caller, target->name.text) : NULL;
+    return symbol && symbol->kind == SYMBOL_TENSOR && symbol->variable->view.tensor;
+}
+
+static void hint_former(const Assignment *a) {
+    const Statement *s = a->statement;
+    CallFrame *frame = s->frame;
+    const char *text = op_info[combine_op(s->ast->combine)].spelling;
+    if (a->variable->result && call_has_contents(frame, a->variable))
+        HINT(frame, "if it is to begin with what the call is assigned to, the header says it: %s",
+             inout_text(s, a->variable, a->type));
+    else if (a->combiner)
+        HINT(frame, "%s=! begins with the identity", a->combiner->name);
+    else if (accumulates(a))
+        HINT(frame, "the forms with ! begin with the identity: %s=!", text);
+    else if (a->variable->result && !a->full)
+        hint_rest(s, a->variable, a->type);
+    else if (s->predicates.count)
+        hint_choice(s, a->type);
 }
 
 /* The version before this one; NULL after an error. */
@@ -198,13 +226,7 @@ static const Tensor *former_version(Assignment *a) {
     }
     if (!a->variable->result || frame->caller) {
         ERROR(frame, no_former_value, loc, a->variable->name);
-        if (a->combiner)
-            HINT(frame, "%s=! begins with the identity", a->combiner->name);
-        else if (a->statement->ast->combine != COMBINE_NONE && !a->statement->ast->initialise)
-            HINT(frame, "the forms with ! begin with the identity: %s=!",
-                 op_info[combine_op(a->statement->ast->combine)].spelling);
-        else if (a->statement->predicates.count)
-            hint_choice(a->statement, a->type);
+        hint_former(a);
         note_calls(frame);
         a->statement->failed = true;
         return NULL;
