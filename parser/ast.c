@@ -54,6 +54,13 @@ AstExpr *ast_integer(Parser *parser, AstName spelled) {
     return e;
 }
 
+AstExpr *ast_least_integer(Parser *parser, Loc loc) {
+    AstExpr *e = new_expr(parser, AST_INTEGER, loc);
+    e->name = (AstName){"-9223372036854775808", loc};
+    e->integer = INT64_MIN;
+    return e;
+}
+
 AstExpr *ast_real(Parser *parser, AstName spelled) {
     AstExpr *e = new_expr(parser, AST_REAL, spelled.loc);
     e->name = spelled;

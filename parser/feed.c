@@ -18,7 +18,8 @@ bool token_is_name(int kind) {
 }
 
 bool ends_operand(int kind) {
-    return token_is_name(kind) || kind == INTEGER || kind == REAL || kind == DOT_DIGITS || kind == ')';
+    return token_is_name(kind) || kind == INTEGER || kind == TWO_TO_63 || kind == REAL ||
+           kind == DOT_DIGITS || kind == ')';
 }
 
 bool begins_assignment(int kind) {

@@ -2,7 +2,8 @@
  *
  * Statements have no separators, so a statement ends before the first token that cannot continue it. Keywords that
  * Tensor Comprehensions does not have are names wherever a name may be (rule `name`), so all of its programs stay
- * valid. RESYNC is not a token of the language: after an error the feeder delivers it where parsing can continue.
+ * valid. TWO_TO_63 is the integer that fits into 64 bits with a minus only. RESYNC is not a token of the language:
+ * after an error the feeder delivers it where parsing can continue.
  */
 %require "3.6"
 %define api.pure full
@@ -73,7 +74,7 @@ static void grammar_error(const Loc *loc, Parser *parser, const char *message);
 %token DEF WHERE IN EXISTS ELSE
 %token <name> IDENT EXPORT IMPORT SCHEDULE RULE APPLIES COMBINER INSTR IMPLEMENTS CONST TUNE AS ON NEEDS ERROR_BOUND
 %token <name> SCAN FOR INOUT IDENTITY
-%token <name> COMBINER_NAME COMBINER_UPDATE INTEGER REAL DOT_DIGITS STRING
+%token <name> COMBINER_NAME COMBINER_UPDATE INTEGER TWO_TO_63 REAL DOT_DIGITS STRING
 %token <type> TYPE
 %token ARROW EQUIVALENT
 %token ADD_ASSIGN MUL_ASSIGN MIN_ASSIGN MAX_ASSIGN ADD_ASSIGN_NEW MUL_ASSIGN_NEW MIN_ASSIGN_NEW MAX_ASSIGN_NEW
@@ -357,6 +358,7 @@ expr: unary
 
 unary: primary
     | '-' unary                 { $$ = ast_unary(parser, OP_NEG, $2, @$); }
+    | '-' TWO_TO_63             { $$ = ast_least_integer(parser, @$); }
     | '!' unary                 { $$ = ast_unary(parser, OP_NOT, $2, @$); }
     | primary ELSE unary        { $$ = ast_else(parser, $1, $3); }
     ;

@@ -95,6 +95,7 @@ bool is_item_start(const Parser *parser, int position);
 /* --- ast.c: builders. Lists grow in place; each node covers the source of all its parts. --- */
 
 AstExpr *ast_integer(Parser *parser, AstName spelled);
+AstExpr *ast_least_integer(Parser *parser, Loc loc); /* -9223372036854775808 */
 AstExpr *ast_real(Parser *parser, AstName spelled);
 AstExpr *ast_name(Parser *parser, AstName name);
 AstExpr *ast_apply(Parser *parser, AstName name, AstBindings parameters, AstExprs args, Loc loc);

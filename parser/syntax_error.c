@@ -306,6 +306,14 @@ static bool slip_import_name(const SyntaxError *error) {
     return true;
 }
 
+/* The integer 2^63 without a minus before it. */
+static bool slip_two_to_63(const SyntaxError *error) {
+    if (error->found->kind != TWO_TO_63)
+        return false;
+    diag(error->parser->diagnostics, DIAG_integer_range, error->found->loc, error->found->text);
+    return true;
+}
+
 /* --- what was expected --- */
 
 /* Groups of tokens that have a name. An earlier group takes its tokens from the later ones. */
@@ -614,7 +622,7 @@ static bool is_mistake(const Parser *parser, const Token *token) {
 
 void report_syntax_error(Parser *parser, int position, const bool *expected) {
     static bool (*const slips[])(const SyntaxError *) = {
-        slip_stray_closer, slip_item_within, slip_in_header, slip_for,         slip_foreign_word, slip_missing_operator,
+        slip_two_to_63, slip_stray_closer, slip_item_within, slip_in_header, slip_for,         slip_foreign_word, slip_missing_operator,
         slip_incomplete,   slip_brackets,    slip_equals,    slip_import_name, slip_in_value,
     };
     SyntaxError error = {

@@ -729,7 +729,8 @@ static Typed translate_integer(Statement *s, const AstExpr *ast) {
     if (ast->overflow) /* reported by the parser */
         return fail(s);
     Expr *e = placed(expr_int(s->builder->arena, ast->integer), ast->loc);
-    return (Typed){e, ast->integer > INT32_MAX ? TYPE_INT64 : TYPE_INT32, true, CLOSED, NULL};
+    bool wide = ast->integer > INT32_MAX || ast->integer < INT32_MIN;
+    return (Typed){e, wide ? TYPE_INT64 : TYPE_INT32, true, CLOSED, NULL};
 }
 
 static Typed translate_real(Statement *s, const AstExpr *ast) {

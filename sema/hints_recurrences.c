@@ -42,7 +42,7 @@ static bool reduces(const Statement *s, const AstExpr *ast) {
 static int64_t steps_ahead(const AstExpr *ast, const char *index) {
     bool shifts = ast->kind == AST_OPERATOR && ast->args.count == 2 && (ast->op == OP_ADD || ast->op == OP_SUB);
     const AstExpr *name = shifts ? ast->args.items[0] : NULL, *steps = shifts ? ast->args.items[1] : NULL;
-    if (!shifts || !is_name(name, index) || steps->kind != AST_INTEGER)
+    if (!shifts || !is_name(name, index) || steps->kind != AST_INTEGER || steps->integer == INT64_MIN)
         return 0;
     return ast->op == OP_ADD ? steps->integer : -steps->integer;
 }

@@ -416,7 +416,7 @@ static bool hint_inverse(const Statement *s, const AstTarget *target, int d) {
 void hint_computed(const Statement *s, const AstExpr *place) {
     const AstTarget *target = &s->ast->targets.items[0];
     int d = computed_place(target);
-    if (place->kind == AST_INTEGER && !place->overflow)
+    if (place->kind == AST_INTEGER && place->integer < INT64_MAX)
         HINT(s->frame, "name the index and say where it is: where i in %lld:%lld", (long long)place->integer,
              (long long)place->integer + 1);
     else if (s->ast->values.count == 1 && (d < 0 || !hint_inverse(s, target, d)))

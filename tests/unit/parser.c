@@ -57,6 +57,10 @@ static void reads_as(const char *body, const char *wanted) {
 }
 
 static void test_readings(void) {
+    reads_as("O = a - -9223372036854775808 * b", "O = a - -9223372036854775808 * b");
+    reads_as("O = -(-0x8000000000000000)", "O = --9223372036854775808");
+    reads_as("O = a - 9223372036854775808", NULL);
+    reads_as("O = -9223372036854775809", NULL);
     reads_as("O = a < b < c == d", "O = ((a < b) < c) == d"); /* comparisons of comparisons have parentheses */
     reads_as("O = (a < b) < c", "O = (a < b) < c");
     reads_as("O = a < (b < c)", "O = a < (b < c)");
