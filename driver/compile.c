@@ -416,6 +416,16 @@ static const char *rule_targets(Compilation *c, const Target *const *targets) {
     return text.text;
 }
 
+/* Whether make can read the rule: it has no spelling for a line break in a name. */
+static bool rule_can_be_written(Compilation *c, const Target *const *targets) {
+    const char *name = strchr(rule_targets(c, targets), '\n') ? rule_targets(c, targets) : NULL;
+    for (int i = 0; i < c->module->files.count && !name; i++)
+        name = strchr(c->module->files.items[i], '\n') ? c->module->files.items[i] : NULL;
+    if (name)
+        complain("-MD: make cannot read the name of a file with a line break: '%s'", name);
+    return !name;
+}
+
 static bool add_depfile(Compilation *c, const Target *const *targets, Outputs *outputs) {
     const Options *o = c->options;
     const char *object = output_path(c, targets[0], true);
@@ -508,6 +518,8 @@ static int compile_checked(Compilation *c) {
         return 0;
     }
     if (!files_are_apart(c, targets))
+        return 1;
+    if (c->options->mode != MODE_RUN && c->options->dependencies && !rule_can_be_written(c, targets))
         return 1;
     if (c->options->mode == MODE_RUN && !run_is_possible(c, targets))
         return 1;

@@ -336,9 +336,20 @@ static void note_ranges(const Statement *s, const Expr *index) {
     }
 }
 
+/* An expression as the source spells it, on one line without comments. */
 static const char *source_text(const Statement *s, Loc loc) {
-    const Source *source = source_get(s->builder->checker->sources, loc.file);
-    return arena_strndup(s->builder->arena, source->text + loc.begin, loc.end - loc.begin);
+    const char *source = source_get(s->builder->checker->sources, loc.file)->text;
+    const char *at = source + loc.begin, *end = source + loc.end;
+    Text text = {.arena = s->builder->arena};
+    while (at < end) {
+        size_t blank = strspn(at, " \t\r\f\v\n"), comment = at[blank] == '#' ? strcspn(at + blank, "\n") : 0;
+        bool again = comment || (blank && text.length && text.text[text.length - 1] == ' ');
+        text_add(&text, "%s", blank && !again ? " " : "");
+        at += blank + comment;
+        if (at < end && !comment)
+            text_add(&text, "%c", *at++);
+    }
+    return text.text;
 }
 
 static bool refuse_site(Statement *s, ReadSite *site, int d) {

@@ -51,7 +51,7 @@ static void add_comment_text(Text *text, const char *comment) {
     comment = shown_line(text->arena, comment);
     for (const char *at = comment; *at; at++) {
         bool breaks = *at == '/' && at > comment && at[-1] == '*';
-        text_add(text, breaks ? " %c" : "%c", *at == '\n' || *at == '\\' ? ' ' : *at);
+        text_add(text, breaks ? " %c" : "%c", *at);
     }
 }
 

@@ -107,6 +107,13 @@ for report in --explain-schedule --dump-features --emit-schedule=../empty/s "-d 
         good.tensor
 done
 runs "a check prints the tree and the program" "$TENSORC" -fsyntax-only -d pc good.tensor
+name='line
+break.tensor'
+cp good.tensor "$name"
+fault 1 "-MD: make cannot read the name of a file with a line break: 'line.x0Abreak.tensor'" \
+    "a dependency file with a line break in a name" -c "$name" $to -MD -MF ../empty/k.d
+fault 1 'line break' "and with one in a target" -c good.tensor -o "../empty/k
+k.o" -MD
 fault 2 '-MF needs -MD' "a dependency file without -MD" -c good.tensor $to -MF ../empty/k.d
 fault 2 '-MT needs -MD' "the target of a rule without -MD" -c good.tensor $to -MT k.o
 fault 2 '-MP needs -MD' "empty rules without -MD" -c good.tensor $to -MP

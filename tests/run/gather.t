@@ -75,4 +75,13 @@ is "$(sed -n 's/^ \* Requires \(.*ix.*\)\.$/\1/p' from.h | tr '\n' ';')" \
     "2 <= ix(k) < N + 2;-1 <= ix(k) < N - 1;1 <= ix(i) < N + 1;" "indices are asked for as the source counts them"
 runs "and -run has such contents" "$TENSORC" -w -run -DN=5 -DK=300 from.tensor
 
+# An index on several lines with comments, in a file whose name is no plain text.
+printf 'def f(float(N) x, int32(M) ids) -> (y) {\n    y(i) = x(ids(i)   # a comment */ \\\n        + 1)\n}\n' >'a
+\b.tensor'
+runs "a header of a file with a name of two lines" "$TENSORC" -c 'a
+\b.tensor' -o lines.o --header lines.h
+is "$(sed -n 's/.*Requires \(.*ids.*\)\.$/\1/p' lines.h)" "0 <= ids(i) + 1 < N" "says what it asks on one line"
+like "$(head -1 lines.h)" '^/\* Made by tensorc from a\\x0A\\b\.tensor\.$' "and escapes with their backslashes"
+ok "and is C without warnings" "$CC" -Wall -Wextra -Werror -fsyntax-only -x c lines.h
+
 done_testing
