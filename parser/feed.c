@@ -45,17 +45,22 @@ static int after_target(Parser *parser, int position) {
     return token_at(parser, position + 1)->kind == '(' ? closing_bracket(parser, position + 1) + 1 : position + 1;
 }
 
-/* Whether a combiner that adds to its targets is at this position: "argmax=" after targets that begin a line. */
+/* Whether a statement that begins after this token needs nothing in between: an operand would need an operator. */
+static bool ends_statement(int kind) {
+    return ends_operand(kind) || kind == '{' || kind == '}' || kind == ';';
+}
+
+/* Whether a combiner that adds to its targets is at this position: "argmax=" after targets that begin a statement. In
+ * "t(i) = x(i) argmax=y" x(i) is a value, and a statement begins after it. */
 static bool is_update(Parser *parser, int position) {
     const Token *name = token_at(parser, position), *equals = token_at(parser, position + 1);
-    if (name->kind != IDENT || equals->kind != '=' || name->loc.end != equals->loc.begin || name->first_on_line)
+    if (name->kind != IDENT || equals->kind != '=' || name->loc.end != equals->loc.begin || name->first_on_line ||
+        parser->in_schedule || parser->schedule || parser->depth == 0)
         return false;
     int start = target_before(parser, position);
     while (start > 0 && !token_at(parser, start)->first_on_line && token_at(parser, start - 1)->kind == ',')
         start = target_before(parser, start - 1);
-    int before = start < 1 ? 0 : token_at(parser, start - 1)->kind;
-    return before == '{' ||
-           (start > 0 && token_at(parser, start)->first_on_line && (ends_operand(before) || before == '}'));
+    return start > 0 && ends_statement(token_at(parser, start - 1)->kind);
 }
 
 /* Whether a statement begins here: targets and an assignment, a scan, or in a schedule a primitive. At most

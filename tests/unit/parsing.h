@@ -96,7 +96,7 @@ static const char whole_grammar[] =
     "    a, b, c = split(C[1].i, 4, ? in {2, 4, 8})\n"
     "    d, e = split(u.v.C.r_k, ?)\n"
     "    P = cache_read(B, at=jo, layout=(j/16, k, j%?), scope=local)\n"
-    "    reorder(a, b)\n"
+    "    reorder(a, b) Q= cache_read(A)\n"
     "}\n"
     "schedule window on nvidia:sm_90 { parallel(X.store) }\n"
     "schedule window on \"strange one\" { }\n";
