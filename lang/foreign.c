@@ -113,9 +113,18 @@ static const struct {
     {"square", "a square is written x * x"},
     {"argmax", place},
     {"argmin", place},
+    {"if", choice},
+    {"where", choice},
+    {"not", "'not' is written '!'"},
     {"ln", "the natural logarithm is log(x)"},
     {"mod", "a remainder is written x % y"},
     {"arctan2", "it is called atan2 here"},
+    {"arcsin", "it is called asin here"},
+    {"arccos", "it is called acos here"},
+    {"arctan", "it is called atan here"},
+    {"maximum", "it is called max here"},
+    {"minimum", "it is called min here"},
+    {"absolute", "it is called abs here"},
 };
 
 const char *foreign_hint(const char *name) {

@@ -18,8 +18,8 @@ bool token_is_name(int kind) {
 }
 
 bool ends_operand(int kind) {
-    return token_is_name(kind) || kind == INTEGER || kind == TWO_TO_63 || kind == REAL ||
-           kind == DOT_DIGITS || kind == ')';
+    return token_is_name(kind) || kind == INTEGER || kind == TWO_TO_63 || kind == REAL || kind == DOT_DIGITS ||
+           kind == ')';
 }
 
 bool begins_assignment(int kind) {
@@ -152,6 +152,16 @@ static void count_braces(Parser *parser, int kind) {
         parser->in_schedule = kind == SCHEDULE || kind == RULE;
 }
 
+/* The hint of a mistake: written out where it is a whole statement. */
+static const char *mistake_hint(Parser *parser, const Mistake *mistake) {
+    int position = parser->next;
+    while (position > 0 && token_at(parser, position)->loc.begin > mistake->loc.begin)
+        position--;
+    bool here = mistake->id == DIAG_foreign_spelling && token_at(parser, position)->loc.begin == mistake->loc.begin;
+    const char *update = here ? rewritten_update(parser, position) : NULL;
+    return update ? update : mistake->hint;
+}
+
 /* Reports the mistakes that the scanner found before a place. */
 static void report_mistakes(Parser *parser, uint32_t before) {
     for (; parser->next_mistake < parser->tokens->mistakes.count; parser->next_mistake++) {
@@ -159,8 +169,9 @@ static void report_mistakes(Parser *parser, uint32_t before) {
         if (mistake->loc.begin > before)
             return;
         diag(parser->diagnostics, mistake->id, mistake->loc, mistake->argument);
-        if (mistake->hint)
-            diag_hint(parser->diagnostics, "%s", mistake->hint);
+        const char *hint = mistake_hint(parser, mistake);
+        if (hint)
+            diag_hint(parser->diagnostics, "%s", hint);
     }
 }
 

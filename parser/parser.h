@@ -79,6 +79,22 @@ int closing_bracket(Parser *parser, int position);
 /* Whether a word is where a type should be: before a name, or before sizes and a name. */
 bool is_unknown_type(Parser *parser, int position);
 
+/* --- rewritten.c: what is suggested in place of the source; NULL: nothing --- */
+
+/* A(i, j) for A[i][j], where the bracket is one of it. */
+const char *rewritten_brackets(Parser *parser, int open);
+/* "write y(i) += -x(i)" for y(i) -= x(i), where the operator is at the position. */
+const char *rewritten_update(Parser *parser, int position);
+/* float(x(i)) for (float)x(i), where the operand begins at the position. */
+const char *rewritten_cast(Parser *parser, const char *type, int first);
+/* The operand that begins at the position. */
+const char *rewritten_operand(Parser *parser, int first);
+/* What stands between the position and the next brace. */
+const char *rewritten_results(Parser *parser, int first);
+/* "i in 0:N" for "i from 0 to N", "i in range(N)", "i in [0, N)" and "i = 0:N", where the position is in it behind the
+ * name; *start: where it begins. */
+const char *rewritten_range(Parser *parser, int position, int *start);
+
 /* --- feed.c --- */
 
 /* The next token for the grammar: one of the source, or one that starts or repairs a parse. */

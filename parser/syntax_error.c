@@ -114,14 +114,30 @@ static const char *operator_hint(const char *left, const char *right) {
                                            {"if", choice},
                                            {"then", choice},
                                            {"for", "a range follows the statement: where i in 0:N"},
+                                           {"with", "a range follows the statement: where i in 0:N"},
+                                           {"when", "a condition follows the statement: where i < N"},
+                                           {"as", "a conversion is written float(x)"},
                                            {"is", "the comparison is written '=='"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strcmp(right, words[i][0]) || !strcmp(left, words[i][0]))
             return words[i][1];
+    if (spelling_distance(right, "where", 1) <= 1)
+        return "did you mean 'where'?";
+    if (foreign_type(left) < TYPE_COUNT && foreign_type(right) < TYPE_COUNT)
+        return "a type has one name, and a conversion is written uint8(x)";
     for (int op = 0; op < OP_COUNT; op++)
         if (op_info[op].precedence == 0 && !strcmp(left, op_info[op].spelling))
             return "the arguments of a function are written in parentheses: exp(x)";
     return "a product is written with '*'";
+}
+
+/* Whether the token is in a condition of `where`, outside of brackets. */
+static bool in_where(Parser *parser, int position) {
+    int open = open_bracket(parser, position);
+    int at = position - 1;
+    while (at > open && token_at(parser, at)->kind != WHERE)
+        at--;
+    return open >= 0 && at > open && token_at(parser, open)->kind == '{';
 }
 
 static bool report_missing_operator(const SyntaxError *error, int position) {
@@ -129,7 +145,10 @@ static bool report_missing_operator(const SyntaxError *error, int position) {
     Loc left = operand_before(parser, position), right = token_at(parser, position)->loc;
     diag(parser->diagnostics, DIAG_missing_operator, loc_join(left, right), loc_text(parser, left),
          loc_text(parser, right));
-    diag_hint(parser->diagnostics, "%s", operator_hint(loc_text(parser, left), loc_text(parser, right)));
+    const char *word = loc_text(parser, right);
+    bool list = in_where(parser, position) && (!strcmp(word, "and") || !strcmp(word, "if"));
+    diag_hint(parser->diagnostics, "%s",
+              list ? "the conditions of where are separated by ','" : operator_hint(loc_text(parser, left), word));
     return true;
 }
 
@@ -174,11 +193,26 @@ static bool slip_item_within(const SyntaxError *error) {
     if (taken_for_name ? keyword->kind == DEF : parser->depth == 0)
         return false;
     diag(parser->diagnostics, DIAG_expected, keyword->loc, parser->depth ? "'}'" : "a name", quoted(parser, keyword));
-    int open = open_bracket(parser, item);
-    if (parser->depth && open >= 0)
+    int first = item - 1;
+    while (first > 0 && !is_item_start(parser, first))
+        first--;
+    for (int open = open_bracket(parser, item); parser->depth && open >= first; open = open_bracket(parser, open))
         diag_note(parser->diagnostics, token_at(parser, open)->loc, "this '%c' is not closed",
                   token_at(parser, open)->kind);
     parser->recover_from = item;
+    return true;
+}
+
+/* The text of an instruction follows a block that is not closed. */
+static bool slip_text_within(const SyntaxError *error) {
+    Parser *parser = error->parser;
+    int open = open_bracket(parser, error->position);
+    if (error->found->kind != '=' || token_at(parser, error->position + 1)->kind != STRING || parser->depth == 0 ||
+        open < 0)
+        return false;
+    diag(parser->diagnostics, DIAG_expected, error->found->loc, "'}'", "'='");
+    diag_note(parser->diagnostics, token_at(parser, open)->loc, "this '%c' is not closed",
+              token_at(parser, open)->kind);
     return true;
 }
 
@@ -266,11 +300,54 @@ static bool slip_brackets(const SyntaxError *error) {
         error->found->kind == DEF)
         return false;
     const Token *name = token_at(parser, open - 1);
-    if (!token_is_name(name->kind))
+    if (!token_is_name(name->kind) && name->kind != ']')
         return false;
     diag(parser->diagnostics, DIAG_square_brackets, token_at(parser, open)->loc);
-    diag_hint(parser->diagnostics, "write %s(i, j); brackets give parameters, as in conv2d[S=2](x, w)",
-              token_text(parser, name));
+    const char *written = rewritten_brackets(parser, open);
+    if (token_at(parser, closing_bracket(parser, open) + 1)->kind == '(')
+        diag_hint(parser->diagnostics, "brackets give parameters by their names, as in conv2d[S=2](x, w)");
+    else if (written && !strchr(written, ':'))
+        diag_hint(parser->diagnostics, "write %s", written);
+    else
+        diag_hint(parser->diagnostics, "write A(i, j): an index takes every value of its range by itself");
+    return true;
+}
+
+/* i from 0 to N, i in range(N), i in [0, N), i = 0:N. */
+static bool slip_range(const SyntaxError *error) {
+    Parser *parser = error->parser;
+    int start;
+    bool in_body = parser->depth > 0 && !parser->in_schedule;
+    const char *written = in_body ? rewritten_range(parser, error->position, &start) : NULL;
+    if (!written)
+        return false;
+    diag(parser->diagnostics, DIAG_malformed_range, loc_join(token_at(parser, start)->loc, error->loc));
+    diag_hint(parser->diagnostics, "write %s; its end is the first value beyond it", written);
+    return true;
+}
+
+/* The type in parentheses that end before the token, as in (float)x(i); NULL: there is none. */
+static const char *cast_type(const SyntaxError *error, int close) {
+    const Token *word = token_at(error->parser, close - 1);
+    if (close < 2 || token_at(error->parser, close)->kind != ')' || token_at(error->parser, close - 2)->kind != '(')
+        return NULL;
+    ElementType type = word->kind == TYPE ? word->type : word->kind == IDENT ? foreign_type(word->text) : TYPE_COUNT;
+    return type < TYPE_COUNT ? element_info[type].spelling : NULL;
+}
+
+/* (float)x(i): found at the bracket; (int)x: found behind it; (int)x(i): found where x(i) were a target. */
+static bool slip_cast(const SyntaxError *error) {
+    Parser *parser = error->parser;
+    if (parser->depth == 0 || parser->in_schedule)
+        return false;
+    int target = error->expected[ADD_ASSIGN] ? target_before(parser, error->position) : -1;
+    int close = target > 0 ? target - 1 : error->position - (error->found->kind != ')');
+    const char *type = cast_type(error, close), *written = type ? rewritten_cast(parser, type, close + 1) : NULL;
+    if (!written)
+        return false;
+    Loc place = loc_join(token_at(parser, close - 2)->loc, token_at(parser, close)->loc);
+    diag(parser->diagnostics, DIAG_foreign_spelling, place, loc_text(parser, place));
+    diag_hint(parser->diagnostics, "a conversion is written %s", written);
     return true;
 }
 
@@ -404,9 +481,9 @@ static void hint_header(const SyntaxError *error) {
         diag_hint(error->parser->diagnostics, "a definition begins: def name(float(M, N) input) -> (output) {");
     else if (error->expected[DEF] && error->found->kind == TYPE)
         diag_hint(error->parser->diagnostics, "a definition begins: def name(float(M, N) input) -> (output) {");
-    else if (error->before && error->before->kind == ARROW && token_is_name(error->found->kind))
+    else if (error->before && error->before->kind == ARROW && begins_operand(error->found->kind))
         diag_hint(error->parser->diagnostics, "results are written in parentheses: -> (%s)",
-                  token_text(error->parser, error->found));
+                  rewritten_results(error->parser, error->position));
     else if (error->expected[ON] && !error->expected[IDENT])
         diag_hint(error->parser->diagnostics, "a schedule begins: schedule name on x86 {");
 }
@@ -503,6 +580,89 @@ static bool follows(const SyntaxError *error, int kind) {
     return false;
 }
 
+/* The type of this language that a word stands for. */
+static const char *converted_to(const Parser *parser, const Token *word) {
+    ElementType type = word->kind == TYPE ? word->type : foreign_type(word->text);
+    return type < TYPE_COUNT ? element_info[type].spelling : "int32";
+}
+
+/* first: where the operand begins that is converted to the type before the error; 0: it is not known. */
+static const char *conversion_hint(const SyntaxError *error, int first) {
+    const char *type = converted_to(error->parser, error->before);
+    const char *written = first ? rewritten_cast(error->parser, type, first) : NULL;
+    return written ? arena_printf(error->parser->arena, "a conversion is written %s", written)
+                   : arena_printf(error->parser->arena, "a conversion is written %s(x)", type);
+}
+
+static bool is_one_of(const Token *word, const char *const *words) {
+    for (; word->kind == IDENT && *words; words++)
+        if (!strcmp(word->text, *words))
+            return true;
+    return false;
+}
+
+static const char *prefix_hint(const SyntaxError *error, int name) {
+    const char *known = foreign_hint(token_text(error->parser, token_at(error->parser, name)));
+    const char *written = known ? NULL : rewritten_operand(error->parser, name);
+    return written ? arena_printf(error->parser->arena, "names have no prefix: write %s", written) : known;
+}
+
+/* x.f(): what stands before the point is the argument of f. */
+static const char *method_hint(const SyntaxError *error) {
+    static const char *const casts[] = {"astype", "to", "cast", "type", NULL}, *const turned[] = {"T", "t", "mT", NULL};
+    Parser *parser = error->parser;
+    const Token *word = token_at(parser, error->position + 1), *type = token_at(parser, error->position + 3);
+    Loc left = operand_before(parser, error->position);
+    const char *operand = loc_text(parser, left);
+    if (is_one_of(word, casts) && (type->kind == TYPE || type->kind == IDENT))
+        return arena_printf(parser->arena, "a conversion is written %s(%s)", converted_to(parser, type), operand);
+    if (is_one_of(word, turned))
+        return foreign_hint("transpose");
+    for (int op = 0; op < OP_COUNT; op++)
+        if (word->kind == IDENT && op_info[op].precedence == 0 && !strcmp(word->text, op_info[op].spelling))
+            return arena_printf(parser->arena, "what a function takes stands behind it: %s(%s)", word->text, operand);
+    return word->kind == IDENT ? foreign_hint(word->text) : NULL;
+}
+
+/* np.exp(x), x.exp(), A.shape. */
+static const char *point_hint(const SyntaxError *error) {
+    static const char *const prefixes[] = {"np",  "numpy", "math", "tf", "torch", "jnp", "jax", "tl",
+                                           "tvm", "te",    "topi", "nn", "F",     "std", "cp",  NULL};
+    bool prefixed = error->before && is_one_of(error->before, prefixes);
+    const char *hint = error->found->kind != '.' ? NULL
+                       : prefixed                ? prefix_hint(error, error->position + 1)
+                                                 : method_hint(error);
+    return hint ? hint : "the sizes of a tensor A are A.0, A.1, ...";
+}
+
+/* What is found in the place of an assignment. */
+static const char *assignment_hint(const SyntaxError *error) {
+    static const char *const words[] = {"max", "min", NULL};
+    int found = error->found->kind;
+    bool sign = found == '+' || found == '*' || is_one_of(error->found, words);
+    if (sign && (is_kind(error, 1, '=') || is_kind(error, 1, '!') || is_kind(error, 1, COMBINER_NAME)))
+        return "an assignment is one word without blanks, as in +=!, max=! and +=";
+    if (found == EQUAL)
+        return "an assignment is written '='";
+    if (found == AND || found == OR)
+        return "of several bools min=! is 'and', max=! is 'or'";
+    if ((found == '+' || found == '-') && is_kind(error, 1, found))
+        return arena_printf(error->parser->arena, "write %s += %s",
+                            loc_text(error->parser, operand_before(error->parser, error->position)),
+                            found == '+' ? "1" : "-1");
+    return NULL;
+}
+
+/* ':' inside of the indices of a read. */
+static const char *slice_hint(const SyntaxError *error) {
+    int open = open_bracket(error->parser, error->position), before = error->before->kind;
+    if (open < 1 || token_at(error->parser, open)->kind != '(' ||
+        !token_is_name(token_at(error->parser, open - 1)->kind))
+        return NULL;
+    return before == '(' || before == ',' ? "an index takes every value of its range: write A(i)"
+                                          : "a part is what an index with a range reads: A(i) where i in 0:N";
+}
+
 /* Hints for what is found in the middle of a value. */
 static const char *value_hint(const SyntaxError *error) {
     int found = error->found->kind, before = error->before ? error->before->kind : 0;
@@ -510,9 +670,27 @@ static const char *value_hint(const SyntaxError *error) {
     if (new &&before == '=')
         return "it stands in the place of '=': B(i) max=! A(i, j)";
     if (found == '.' || found == DOT_DIGITS)
-        return "the sizes of a tensor A are A.0, A.1, ...";
+        return point_hint(error);
+    if (error->expected[ADD_ASSIGN] && assignment_hint(error))
+        return assignment_hint(error);
+    if (found == ':' && is_kind(error, 1, ':') && prefix_hint(error, error->position + 2))
+        return prefix_hint(error, error->position + 2);
+    if (found == ':' && error->before && slice_hint(error))
+        return slice_hint(error);
+    if (found == ':' && error->expected['{'])
+        return "statements stand in braces: { ... }";
+    if (found == ',' && error->expected['}'] && is_kind(error, 2, IN))
+        return "a range follows the statement: where i in 0:N";
+    if (found == ',' && error->expected['}'] && token_is_name(token_at(error->parser, error->position + 1)->kind))
+        return "nothing stands between statements: leave the ',' out";
+    if (found == '>' && before == TYPE && is_kind(error, -2, '<'))
+        return conversion_hint(error, error->position + 1);
+    if ((found == '+' || found == '-') && is_kind(error, 1, found) && error->expected['}'])
+        return "one is added by an assignment: y += 1";
+    if (before == TYPE && begins_operand(found))
+        return conversion_hint(error, error->position);
     if (found == ')' && before == TYPE)
-        return "a conversion is written int32(x)";
+        return conversion_hint(error, 0);
     if (found == TYPE && error->expected['}'])
         return "a tensor needs no declaration: its first assignment defines it, with the type of its value";
     if (found == ',' && before == INTEGER && is_kind(error, 1, INTEGER))
@@ -527,8 +705,6 @@ static const char *value_hint(const SyntaxError *error) {
         return "the steps have an index: scan t { ... }; it takes its range from what it indexes, or from where";
     if (found == '}' && error->expected[':'] && follows(error, '?'))
         return "a choice has two sides: condition ? a : b";
-    if (found == ':' && before == '(')
-        return "an index takes every value of its range: write A(i)";
     if (found == ':' && follows(error, '='))
         return "a range is written i in 0:N";
     if (follows(error, IN))
@@ -589,6 +765,12 @@ static const char *header_hint(const SyntaxError *error) {
         return "each function has an export of its own";
     if (item == COMBINER)
         return "a combiner begins: combiner name(float a; float b) associative commutative identity (0) {";
+    if (found == ';' && error->expected[','])
+        return "arguments are separated by ','";
+    if (found == '<' && before && item == DEF)
+        return "sizes come from the arguments; other parameters stand in brackets: def f[K=2](float(N) x)";
+    if (found == ':' && error->expected['{'])
+        return "the statements of a def stand in braces: { ... }";
     if (before == CONST)
         return "const stands before the type of an argument: const float(N) A";
     if (before == INOUT || is_kind(error, -2, INOUT))
@@ -604,9 +786,7 @@ static const char *header_hint(const SyntaxError *error) {
 static bool slip_in_value(const SyntaxError *error) {
     const Parser *parser = error->parser;
     bool in_schedule = parser->in_schedule && !error->expected[DEF]; /* where an item may begin it has ended */
-    const char *hint = in_schedule         ? schedule_hint(error)
-                       : parser->depth > 0 ? value_hint(error)
-                                           : header_hint(error);
+    const char *hint = in_schedule ? schedule_hint(error) : parser->depth > 0 ? value_hint(error) : header_hint(error);
     if (!hint)
         return false;
     report_expected(error);
@@ -622,8 +802,9 @@ static bool is_mistake(const Parser *parser, const Token *token) {
 
 void report_syntax_error(Parser *parser, int position, const bool *expected) {
     static bool (*const slips[])(const SyntaxError *) = {
-        slip_two_to_63, slip_stray_closer, slip_item_within, slip_in_header, slip_for,         slip_foreign_word, slip_missing_operator,
-        slip_incomplete,   slip_brackets,    slip_equals,    slip_import_name, slip_in_value,
+        slip_two_to_63,  slip_stray_closer, slip_item_within, slip_text_within, slip_in_header,
+        slip_for,        slip_foreign_word, slip_range,       slip_cast,        slip_missing_operator,
+        slip_incomplete, slip_brackets,     slip_equals,      slip_import_name, slip_in_value,
     };
     SyntaxError error = {
         .parser = parser,

@@ -526,9 +526,12 @@ static CallFrame *enter_call(CallFrame *frame, Definition *definition, const Ast
     if (!good || !actuals)
         return NULL;
     CallFrame *callee = ARENA_NEW(arena, CallFrame);
-    *callee = (CallFrame){
-        .builder = frame->builder, .caller = frame, .definition = definition, .call = call->loc, .targets = targets,
-        .begins = begins};
+    *callee = (CallFrame){.builder = frame->builder,
+                          .caller = frame,
+                          .definition = definition,
+                          .call = call->loc,
+                          .targets = targets,
+                          .begins = begins};
     callee->prefix = arena_printf(arena, "%s.", name);
     if (!bind_parameters(callee, &bounds, false) || !pass_arguments(callee, call, actuals) ||
         !check_header_conditions(callee))

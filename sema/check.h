@@ -216,8 +216,8 @@ typedef struct CallFrame {
     Builder *builder;
     struct CallFrame *caller;
     Definition *definition;
-    Loc call;           /* of the call in the caller, or of the export */
-    const char *prefix; /* of its tensors' names: "" or "t." */
+    Loc call;                  /* of the call in the caller, or of the export */
+    const char *prefix;        /* of its tensors' names: "" or "t." */
     const AstTargets *targets; /* of a call: what it is assigned to; NULL: nothing */
     const View *begins;        /* of a call: what its inout results begin with, by result; NULL: it has none */
     LIST(Symbol *) symbols;

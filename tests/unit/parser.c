@@ -141,7 +141,8 @@ static void test_recovery(void) {
     is_int(statements_read("a(i) = A(i) b(i) best= 2 c(i), d(i) best= (1, 2) e = c where k < 2 f best= 2;"), 5,
            "combiners that update in the middle of a line");
     is_int(statements_read("a(i) = A(i) b=2 c(i) = A(i) + b d= 2 e(i) = -b f= 2;"), 6, "beside assignments");
-    is_int(statements_read("scan t { a(t) = 1 } b best= 2 for l in 0:2 { c best= 2 } d best= 2;"), 4, "and after blocks");
+    is_int(statements_read("scan t { a(t) = 1 } b best= 2 for l in 0:2 { c best= 2 } d best= 2;"), 4,
+           "and after blocks");
     is_int(statements_read("a = b c=d\na =\nb c=d;"), 4, "assignments on one line");
     is_int(statements_read("a(i) = 1\nscan { b(i) = 2 }\nc(i) = 2"), 2, "a block that is skipped");
     is_int(statements_read("a(i) = 1\nscan t { b(i) = 2 +  }\nc(i) = 2"), 3, "an error in an inner block");
