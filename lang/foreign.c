@@ -134,6 +134,19 @@ const char *foreign_hint(const char *name) {
     return NULL;
 }
 
+const char *foreign_combiner(const char *name) {
+    static const char *const rows[][2] = {
+        {"sum", "+=!"},     {"add", "+=!"},       {"plus", "+=!"},      {"mul", "*=!"},    {"prod", "*=!"},
+        {"product", "*=!"}, {"max", "max=!"},     {"maximum", "max=!"}, {"fmax", "max=!"}, {"amax", "max=!"},
+        {"min", "min=!"},   {"minimum", "min=!"}, {"fmin", "min=!"},    {"amin", "min=!"}, {"and", "min=!"},
+        {"all", "min=!"},   {"or", "max=!"},      {"any", "max=!"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcasecmp(rows[i][0], name) == 0)
+            return rows[i][1];
+    return NULL;
+}
+
 /* --- names that C programs have already --------------------------------------------------------------------------- */
 
 /* Whether a word is in a list between blanks. */

@@ -8,6 +8,8 @@
 ElementType foreign_type(const char *name);
 /* How what the name stands for elsewhere is written here; NULL: it is no such name. */
 const char *foreign_hint(const char *name);
+/* The operator for a reduction by this name: "+=!" for "sum"; NULL: there is none. */
+const char *foreign_combiner(const char *name);
 /* The target that a name of other tools stands for: "arm64", "native"; NULL: it is no such name. */
 const char *foreign_target(const char *name);
 /* A type whose name is nearly this one; NULL: none. */

@@ -185,6 +185,14 @@ AstExprs ast_select_tuple(Parser *parser, AstExpr *condition, AstExprs a, AstExp
     return chosen;
 }
 
+void ast_check_end(Parser *parser, const AstExpr *end) {
+    if (end->kind != AST_OPERATOR || (end->op != OP_AND && end->op != OP_OR))
+        return;
+    Loc loc = {end->loc.file, end->args.items[0]->loc.end, end->args.items[1]->loc.begin};
+    diag(parser->diagnostics, DIAG_unexpected, loc, end->op == OP_AND ? "'&&'" : "'||'");
+    diag_hint(parser->diagnostics, "the conditions of where are separated by ','");
+}
+
 AstTarget ast_target(AstName name, const AstExprs *indices, Loc loc) {
     AstTarget target = {.name = name, .has_indices = indices != NULL, .loc = loc};
     if (indices)

@@ -318,6 +318,7 @@ where_list: where               { $$ = (AstWheres){0}; PUSH($$, $1); }
     ;
 
 where: name IN expr ':' expr {
+        ast_check_end(parser, $5);
         $$ = (AstWhere){.kind = WHERE_RANGE, .name = $1, .begin = $3, .end = $5, .loc = @$};
     }
     | name '=' expr             { $$ = (AstWhere){.kind = WHERE_LET, .name = $1, .value = $3, .loc = @$}; }

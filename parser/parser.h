@@ -131,6 +131,8 @@ void ast_add_combiner(Parser *parser, AstCombiner combiner);
 AstParameter ast_untyped_argument(Parser *parser, AstName name);
 /* Adds a condition. The first one beyond AST_WHERE_LIMIT is reported, and all beyond are left out. */
 void ast_add_where(Parser *parser, AstWheres *wheres, AstWhere where);
+/* Reports a condition in the place of the end of a range: i in 0:N && i > 3. */
+void ast_check_end(Parser *parser, const AstExpr *end);
 /* Reports dimensions beyond the limit of a tensor, and returns the others. */
 AstExprs ast_dimensions(Parser *parser, AstExprs dims);
 /* Reports a ';' after a statement and ignores it. */

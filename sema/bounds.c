@@ -372,7 +372,7 @@ static bool refuse_site(Statement *s, ReadSite *site, int d) {
         HINT(s->frame, "leave out what lies outside: where %s", inside.text);
     } else if (s->ast->part)
         HINT(s->frame, "a part of a tensor has no value for outside: change the index or the range of the for");
-    else if (!hint_other_elements(s, site->ast))
+    else if (!hint_other_elements(s, site->ast) && !hint_from_end(s, site, place, d))
         HINT(s->frame, "give the read a value for outside: %s else 0", source_text(s, site->ast->loc));
     note_calls(s->frame);
     return false;

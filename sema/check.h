@@ -486,6 +486,10 @@ void hint_computed(const Statement *statement, const AstExpr *place);
 void hint_extent(const Statement *statement);
 /* For a temporary with t(i, j) = x where j <= i: suggests a value for the rest. type: of t. */
 void hint_choice(const Statement *statement, ElementType type);
+/* For a value in the place of a condition. */
+void hint_comparison(const Statement *statement, const AstExpr *ast);
+/* For A(-1), whose index is at the place of dimension d: suggests to count from the beginning. False: it is no such. */
+bool hint_from_end(const Statement *statement, const ReadSite *site, const AstExpr *place, int d);
 /* For a result of a call that is defined in a part only: suggests a definition of the whole before it. */
 void hint_rest(const Statement *statement, const Variable *variable, ElementType type);
 /* The result as a header declares it that says inout. type: of the result, or TYPE_COUNT where it is not known. */

@@ -125,7 +125,7 @@ static bool expect_bool(Statement *s, Typed a, const AstExpr *ast) {
     if (!a.expr || a.type == TYPE_BOOL)
         return a.expr != NULL;
     ERROR(s->frame, condition_not_bool, ast->loc, element_info[a.type].spelling);
-    HINT(s->frame, "compare it: (...) != 0");
+    hint_comparison(s, ast);
     s->failed = true;
     return false;
 }

@@ -3,9 +3,45 @@
  * What is suggested compiles, means what was meant, and takes no more time than that: where no such statement is known
  * nothing is said.
  */
+#include "lang/foreign.h"
 #include "sema/rewriting.h"
 
 #include <string.h>
+
+/* --- values ------------------------------------------------------------------------------------------------------ */
+
+/* Whether it is what "y() += ! x(i)" adds, where "+=!" was meant. */
+static bool follows_update(const Statement *s, const AstExpr *ast) {
+    const AstExpr *value = s->ast && s->ast->kind == STATEMENT_ASSIGN ? s->ast->values.items[0] : NULL;
+    return value && s->ast->combine != COMBINE_NONE && !s->ast->initialise && value->kind == AST_OPERATOR &&
+           value->op == OP_NOT && value->args.items[0] == ast;
+}
+
+void hint_comparison(const Statement *s, const AstExpr *ast) {
+    enum { LONGEST = 40 };
+    Arena *arena = s->builder->arena;
+    const char *known = ast->kind == AST_NAME && find_index(s, ast->name.text) ? foreign_hint(ast->name.text) : NULL;
+    const char *text = ast_text(arena, ast_suggest(arena, OP_NE, (AstExpr *)ast, ast_suggest_name(arena, "0"), NULL));
+    if (known)
+        HINT(s->frame, "%s", known);
+    else if (follows_update(s, ast))
+        HINT(s->frame, "%s=! is written without a blank", op_info[combine_op(s->ast->combine)].spelling);
+    else
+        HINT(s->frame, "compare it: (%s)", strlen(text) <= LONGEST ? text : "... != 0");
+}
+
+/* A(-1) for the last element: indices count from 0. */
+bool hint_from_end(const Statement *s, const ReadSite *site, const AstExpr *place, int d) {
+    if (place->kind != AST_OPERATOR || place->op != OP_NEG || place->args.items[0]->kind != AST_INTEGER ||
+        site->view.lower || site->ast->kind != AST_APPLY)
+        return false;
+    Arena *arena = s->builder->arena;
+    AstExpr *end = ast_suggest(arena, OP_SUB, ast_suggest_name(arena, expr_text(arena, site->view.dims[d])),
+                               place->args.items[0], NULL);
+    HINT(s->frame, "an index counts from the beginning: %s",
+         ast_text(arena, read_with(arena, site->ast->name.text, &site->ast->args, d, end)));
+    return true;
+}
 
 /* --- temporaries that need a value first -------------------------------------------------------------------------- */
 

@@ -442,6 +442,16 @@ static void warn_unused_arguments(CallFrame *frame) {
     }
 }
 
+/* A temporary that nothing uses may be a result that is misspelt. */
+static void hint_result_name(CallFrame *frame, const char *name) {
+    Nearest nearest = {.name = name};
+    for (int i = 0; i < frame->variables.count; i++)
+        if (is_superfluous(frame->variables.items[i]))
+            nearest_offer(&nearest, frame->variables.items[i]->name);
+    if (nearest.best)
+        HINT(frame, "'%s' is defined and not used: did you mean '%s'?", nearest.best, name);
+}
+
 static void check_variables(CallFrame *frame) {
     for (int i = 0; i < frame->variables.count; i++) {
         Variable *variable = frame->variables.items[i];
@@ -449,9 +459,10 @@ static void check_variables(CallFrame *frame) {
     }
     for (int i = 0; i < frame->variables.count; i++) {
         Variable *variable = frame->variables.items[i];
-        if (variable->result && !variable->written)
+        if (variable->result && !variable->written) {
             ERROR(frame, output_undefined, variable->loc, variable->name);
-        else if (is_superfluous(variable) && !frame->caller)
+            hint_result_name(frame, variable->name);
+        } else if (is_superfluous(variable) && !frame->caller)
             WARN(frame, unused_temporary, variable->loc, variable->name);
     }
     warn_unused_arguments(frame);

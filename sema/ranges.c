@@ -595,6 +595,14 @@ static bool report_computed(Statement *s) {
     return true;
 }
 
+/* Another index whose name differs by upper and lower case only; NULL: there is none. */
+static const IndexVariable *same_letters(const Statement *s, const IndexVariable *index) {
+    for (int i = 0; i < s->indices.count; i++)
+        if (s->indices.items[i] != index && strcasecmp(s->indices.items[i]->name, index->name) == 0)
+            return s->indices.items[i];
+    return NULL;
+}
+
 static bool report_unresolved(Statement *s) {
     const IndexVariable *first = NULL;
     Text names = {.arena = s->builder->arena};
@@ -613,6 +621,8 @@ static bool report_unresolved(Statement *s) {
     note_hulls(s);
     if (first->read)
         hint_read_ends(s, first);
+    else if (same_letters(s, first))
+        HINT(s->frame, "'%s' is another index than '%s'", same_letters(s, first)->name, first->name);
     else
         HINT(s->frame, "say it: where %s in 0:...", first->name);
     note_calls(s->frame);

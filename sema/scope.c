@@ -176,8 +176,10 @@ bool is_read(const CallFrame *frame, const AstExpr *apply) {
             !find_definition(frame->builder->arena, frame->definition->file, name));
 }
 
+static const char value_function[] = "sigmoid";
+
 bool is_value_function(const char *name) {
-    return strcmp(name, "sigmoid") == 0;
+    return strcmp(name, value_function) == 0;
 }
 
 int find_builtin(const char *name) {
@@ -293,6 +295,7 @@ static Nearest nearest_function(const CallFrame *frame, const char *name) {
     for (int op = 0; op < OP_COUNT; op++)
         if (op_info[op].precedence == 0)
             nearest_offer(&nearest, op_info[op].spelling);
+    nearest_offer(&nearest, value_function);
     return nearest;
 }
 
@@ -322,6 +325,8 @@ void hint_nearest_combiner(CallFrame *frame, const char *name) {
     end_walk(&walk);
     if (nearest.best)
         HINT(frame, "did you mean '%s'?", nearest.best);
+    else if (foreign_combiner(name))
+        HINT(frame, "%s=! is written %s", name, foreign_combiner(name));
     else if (library_combiner(frame, name))
         HINT(frame, "import \"nn\" has a combiner '%s'", library_combiner(frame, name));
 }
