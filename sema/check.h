@@ -488,6 +488,8 @@ void hint_extent(const Statement *statement);
 void hint_choice(const Statement *statement, ElementType type);
 /* For a value in the place of a condition. */
 void hint_comparison(const Statement *statement, const AstExpr *ast);
+/* For y() = sum(x(i)): suggests the reduction. False: it is no such. */
+bool hint_combined(const Statement *statement, const AstExpr *ast);
 /* For A(-1), whose index is at the place of dimension d: suggests to count from the beginning. False: it is no such. */
 bool hint_from_end(const Statement *statement, const ReadSite *site, const AstExpr *place, int d);
 /* For a result of a call that is defined in a part only: suggests a definition of the whole before it. */

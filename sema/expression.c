@@ -607,7 +607,8 @@ static Typed translate_apply(Statement *s, const AstExpr *ast, ReadSite **site) 
         return fail(s);
     }
     ERROR(s->frame, undefined_name, ast->name.loc, name);
-    hint_nearest_function(s->frame, name);
+    if (!hint_combined(s, ast))
+        hint_nearest_function(s->frame, name);
     return fail(s);
 }
 

@@ -30,6 +30,33 @@ void hint_comparison(const Statement *s, const AstExpr *ast) {
         HINT(s->frame, "compare it: (%s)", strlen(text) <= LONGEST ? text : "... != 0");
 }
 
+/* Whether an element is read somewhere in the value: a sum of a whole tensor has no indices. */
+static bool reads_element(const AstExpr *ast) {
+    bool found = ast->kind == AST_APPLY;
+    for (int i = 0; i < ast->args.count && !found; i++)
+        found = reads_element(ast->args.items[i]);
+    return found;
+}
+
+/* Whether it is the whole value of an assignment to one tensor. */
+static bool is_assigned(const Statement *s, const AstExpr *ast) {
+    return s->ast && s->ast->kind == STATEMENT_ASSIGN && s->ast->targets.count == 1 && s->ast->values.items[0] == ast &&
+           s->ast->combine == COMBINE_NONE && !s->ast->initialise;
+}
+
+bool hint_combined(const Statement *s, const AstExpr *ast) {
+    Arena *arena = s->builder->arena;
+    const char *combiner = foreign_combiner(ast->name.text);
+    bool good = combiner && is_assigned(s, ast) && ast->args.count > 0 && reads_element(ast->args.items[0]);
+    for (int i = 1; i < ast->args.count && good; i++) /* the indices that it is over: sum(x(i, j), j) */
+        good = ast->args.items[i]->kind == AST_NAME && !frame_symbol(s->frame, ast->args.items[i]->name.text);
+    if (!good)
+        return false;
+    AstExpr left = ast_of_target(&s->ast->targets.items[0]);
+    HINT(s->frame, "write %s %s %s", ast_text(arena, &left), combiner, ast_text(arena, ast->args.items[0]));
+    return true;
+}
+
 /* A(-1) for the last element: indices count from 0. */
 bool hint_from_end(const Statement *s, const ReadSite *site, const AstExpr *place, int d) {
     if (place->kind != AST_OPERATOR || place->op != OP_NEG || place->args.items[0]->kind != AST_INTEGER ||
