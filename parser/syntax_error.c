@@ -663,6 +663,13 @@ static const char *slice_hint(const SyntaxError *error) {
                                           : "a part is what an index with a range reads: A(i) where i in 0:N";
 }
 
+/* range(0, N, 2) before the error: with two ends it would be a range here. */
+static bool is_stepped_range(const SyntaxError *error) {
+    static const char *const words[] = {"range", "arange", "xrange", NULL};
+    int open = open_bracket(error->parser, error->position - 1);
+    return open > 0 && is_one_of(token_at(error->parser, open - 1), words);
+}
+
 /* Hints for what is found in the middle of a value. */
 static const char *value_hint(const SyntaxError *error) {
     int found = error->found->kind, before = error->before ? error->before->kind : 0;
@@ -697,6 +704,8 @@ static const char *value_hint(const SyntaxError *error) {
         return "a decimal point is written '.'";
     if (found == '<' && error->expected[ADD_ASSIGN] && is_kind(error, 1, '-'))
         return "an assignment is written '='";
+    if (error->expected[':'] && before == ')' && follows(error, IN) && is_stepped_range(error))
+        return "ranges count up by one: write A(2 * i) for every second element";
     if (found == IN && !error->expected['{'])
         return "a range is written i in 0:N, without parentheses";
     if (found == ':' && error->expected[','] && is_kind(error, -2, ':'))
