@@ -63,12 +63,9 @@ typedef struct Parser {
     Schedule *schedule; /* of parse_schedule */
 } Parser;
 
-/* --- syntax_error.c --- */
+/* --- brackets.c --- */
 
-enum { TOKEN_KINDS = 512 }; /* more than gram.h has */
-
-/* Reports that the token at `position` is not allowed there. expected[kind] says which of the TOKEN_KINDS are. */
-void report_syntax_error(Parser *parser, int position, const bool *expected);
+int closer_of(int open); /* the kind of the token that closes one of this kind; 0: it is no opening bracket */
 /* The innermost bracket that is open before a token (of a closing one: its opening one), or -1. */
 int open_bracket(Parser *parser, int position);
 /* Where the target "name" or "name(...)" that ends before the position begins, or -1. */
@@ -76,6 +73,12 @@ int target_before(Parser *parser, int position);
 /* Where the bracket at the position is closed, or the end of the source. */
 int closing_bracket(Parser *parser, int position);
 
+/* --- syntax_error.c --- */
+
+enum { TOKEN_KINDS = 512 }; /* more than gram.h has */
+
+/* Reports that the token at `position` is not allowed there. expected[kind] says which of the TOKEN_KINDS are. */
+void report_syntax_error(Parser *parser, int position, const bool *expected);
 /* Whether a word is where a type should be: before a name, or before sizes and a name. */
 bool is_unknown_type(Parser *parser, int position);
 

@@ -528,7 +528,8 @@ bool require_equal(CallFrame *frame, Expr *a, Expr *b, Loc loc, const char *what
 void guard_over(Statement *statement, const View *whole);
 /* Requires low <= high + 1, at run time if that depends on sizes. False after an error. */
 bool require_range(Statement *statement, IndexVariable *index);
-void check_tensor_size(CallFrame *frame, const Tensor *tensor, const char *name); /* NULL: no caller knows it */
+/* memory.c. name: NULL where no caller knows it. */
+void check_tensor_size(CallFrame *frame, const Tensor *tensor, const char *name);
 /* The conditions in the header, on sizes and parameters with known values: errors (false), requirements, facts. */
 bool check_header_conditions(CallFrame *frame);
 
