@@ -13,6 +13,8 @@ typedef struct Dimension {
     const char *name;
     int64_t low;
     const Form *extent;
+    int64_t first, last; /* of the indices that are read, unless scattered: they are not known */
+    bool scattered;
 } Dimension;
 
 typedef struct Caching {
@@ -122,6 +124,45 @@ static void set_domain(Caching *caching) {
     }
 }
 
+static void note_indices(Caching *caching, StageState *consumer, const Expr *read) {
+    Forms *forms = &caching->state->forms;
+    for (int d = 0; d < caching->source->rank; d++) {
+        Dimension *dimension = &caching->dimensions[d];
+        const Form *index = index_form(caching, consumer, read->args[d]);
+        const Form *low = index != NULL ? form_lower(forms, index) : NULL;
+        const Form *high = index != NULL ? form_upper(forms, index) : NULL;
+        int64_t first, last;
+        if (low == NULL || high == NULL || !form_is_int(low, &first) || !form_is_int(high, &last)) {
+            dimension->scattered = true;
+            continue;
+        }
+        dimension->first = first < dimension->first ? first : dimension->first;
+        dimension->last = last > dimension->last ? last : dimension->last;
+    }
+}
+
+/* Leaves out what lies before and behind all that is read, such as the weights of other layers of w(l, i, k). */
+static void narrow(Caching *caching) {
+    for (int d = 0; d < caching->source->rank; d++) {
+        caching->dimensions[d].first = INT64_MAX;
+        caching->dimensions[d].last = INT64_MIN;
+    }
+    each_read(caching, note_indices);
+    for (int d = 0; d < caching->source->rank; d++) {
+        Dimension *dimension = &caching->dimensions[d];
+        int64_t extent;
+        if (dimension->scattered || !form_is_int(dimension->extent, &extent))
+            continue;
+        int64_t end = dimension->low + extent - 1;
+        int64_t first = dimension->first > dimension->low ? dimension->first : dimension->low;
+        int64_t last = dimension->last < end ? dimension->last : end;
+        if (first > last)
+            continue;
+        dimension->low = first;
+        dimension->extent = form_int(&caching->state->forms, last - first + 1);
+    }
+}
+
 static void find_domain(Caching *caching) {
     caching->dimensions = ARENA_ARRAY(caching->state->arena, Dimension, caching->source->rank);
     for (int d = 0; d < caching->source->rank; d++)
@@ -133,6 +174,8 @@ static void find_domain(Caching *caching) {
         each_read(caching, widen);
     if (!caching->pads)
         set_domain(caching);
+    if (caching->otherwise == NULL || caching->pads)
+        narrow(caching);
 }
 
 /* --- the copying stage -------------------------------------------------------------------------------------------- */
@@ -167,7 +210,10 @@ static Expr *source_index(Caching *caching, Var *const *axes, int d) {
                             expr_binary(arena, OP_MUL, expr_var(arena, axes[i]), expr_int(arena, component->divisor)));
     }
     int64_t low = caching->dimensions[d].low;
-    return low < 0 ? expr_binary(arena, OP_SUB, index, expr_int(arena, -low)) : index;
+    if (low == 0)
+        return index;
+    return low < 0 ? expr_binary(arena, OP_SUB, index, expr_int(arena, -low))
+                   : expr_binary(arena, OP_ADD, index, expr_int(arena, low));
 }
 
 /* Whether the copy's index in dimension d can leave the source: in padding, or beyond the last whole block. */
@@ -228,7 +274,7 @@ static Stage *make_stage(Caching *caching, const char *name) {
 static Expr *component_index(Caching *caching, const OrderPart *component, Expr *index) {
     Arena *arena = caching->state->arena;
     int64_t low = caching->dimensions[component->dimension].low;
-    if (low < 0)
+    if (low != 0)
         index = expr_simplify(arena, expr_binary(arena, OP_ADD, index, expr_int(arena, -low)));
     index = expr_binary(arena, OP_DIV, index, expr_int(arena, component->divisor));
     return component->modulus == 0 ? index : expr_binary(arena, OP_MOD, index, expr_int(arena, component->modulus));
