@@ -302,6 +302,13 @@ static void verify_arms(Verify *v, Stmt *stmt) {
     v->stores += stored;
 }
 
+static bool stores_to(const SharedNest *nest, const Tensor *tensor) {
+    EACH_STMT(stmt, nest->kernel->body)
+        if (stmt->kind == STMT_STORE && stmt->tensor == tensor)
+            return true;
+    return false;
+}
+
 static void verify_shared(Verify *v, Stmt *stmt) {
     const SharedNest *nest = stmt->shared;
     require(v, v->loops.count == 0, "a shared nest runs in no loop");
@@ -310,7 +317,7 @@ static void verify_shared(Verify *v, Stmt *stmt) {
         require(v, tensor_in_scope(v, own), "a shared nest gets buffers inside their allocation");
         require(v, own->type == tensor->type && own->role == tensor->role && own->rank == tensor->rank,
                 "a shared nest gets tensors that are like its own");
-        v->stores += is_output(own);
+        v->stores += is_output(own) && stores_to(nest, tensor);
     }
     for (int i = 0; i < nest->number_count; i++)
         require(v, stmt->numbers[i] >= 0 && stmt->numbers[i] <= nest->numbers[i]->most,

@@ -26,4 +26,17 @@ is "$(grep -c 'equal nests' out)" 0 "and nothing where they are not"
 "$TENSORC" -w -O0 --target=x86-64-v3 -emit-ir "$here/shared.tensor" -o - | sed 's/^ *//' >ir
 ok "the loop IR has the nests" grep -q '^nest 1(float ' ir
 ok "and where they run" grep -q '^run nest 1(' ir
+# Nests that read what the caller's buffer holds, and store none of it, may stand before a check.
+cat >held.tensor <<'EOF'
+def f(float(N) x, int32(N) at) -> (inout float(N) y) {
+    t(i) = x(i)
+    for l in 0:40 { t(i) = (t(N - 1 - i) * 2 + sin(y(i))) * y(N - 1 - i) }
+    y(i) = t(i) > 0 ? t(at(i)) : 0
+}
+export f
+EOF
+runs "nests before a check" "$TENSORC" -O1 --explain-schedule -c held.tensor -o held.o
+like "$(cat "$work/err")$(cat "$work/out")" "equal nests are one function" "are shared"
+runs "and compute what is interpreted" "$TENSORC" -run -O1 -DN=40 held.tensor
+
 done_testing
