@@ -310,10 +310,10 @@ static const LegalCase legal_cases[] = {
      "        for r_k in 0:64\n"
      "            C(i, j) += A(i, r_k) * P(j / 24, r_k, j % 24)\n"},
     {OF(blur), "cache_read of one read", "P = cache_read(X, reader=a, read=1)",
-     "for d0 in 0:67\n"
-     "    P(d0) = X(d0)\n"
+     "for d0 in 0:66\n"
+     "    P(d0) = X(d0 + 1)\n"
      "for i in 0:66\n"
-     "    a(i) = X(i) + P(i + 1)\n"
+     "    a(i) = X(i) + P(i)\n"
      "for i in 0:64\n"
      "    B(i) = a(i) + a(i + 1) + a(i + 2)\n"},
     {OF(convolution), "cache_read that holds the else", "x, y = split(O.h, 4)\nP = cache_read(I, at=x)",
