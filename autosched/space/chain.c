@@ -8,6 +8,7 @@
  */
 #include "autosched/space/groups.h"
 #include "lang/machine.h"
+#include "lang/map.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,14 +19,29 @@ static const double needed_part = 0.6; /* the most bytes, relative to those with
 
 /* --- what reads what ---------------------------------------------------------------------------------------------- */
 
-static bool group_reads(Space *space, const Group *group, const Stage *stage) {
-    bool found = false;
-    for (int s = 0; s < group->stage_count; s++) {
-        if (group->stages[s] != stage)
+/* The groups that read a tensor. */
+typedef struct Readers {
+    LIST(const Group *) groups; /* each once */
+} Readers;
+
+static void note_reader(Arena *arena, Map *all, const Tensor *tensor, const Group *group) {
+    Readers *readers = address_map_get(all, tensor);
+    if (!readers)
+        address_map_set(arena, all, tensor, readers = ARENA_NEW(arena, Readers));
+    if (!readers->groups.count || readers->groups.items[readers->groups.count - 1] != group)
+        list_push(arena, &readers->groups, group);
+}
+
+/* The Readers of each tensor. */
+static Map list_readers(Space *space) {
+    Map all = {0};
+    for (int g = 0; g < space->groups.count; g++) {
+        const Group *group = space->groups.items[g];
+        for (int s = 0; s < group->stage_count; s++)
             EACH_STAGE_READ(read, inlined_stage(space, group->stages[s]))
-                found |= stage_writes(stage, read->tensor);
+                note_reader(space->arena, &all, read->tensor, group);
     }
-    return found;
+    return all;
 }
 
 /* The divisor of x / 4; 0 for anything else. */
@@ -57,18 +73,19 @@ static bool is_member(const Chain *chain, const Group *group) {
 }
 
 /* Whether only the chain reads what the group computes. */
-static bool suits_chain(Space *space, const Chain *chain, const Group *group) {
+static bool suits_chain(Space *space, const Map *all, const Chain *chain, const Group *group) {
+    const Tensor *tensor = group->root->components[0].tensor;
+    const Readers *readers = address_map_get(all, tensor);
     bool used = false;
     if (space->bordered >= 0 && group->root == space->program->stages[space->bordered])
         return false;
     if (chain->producer_count == CHAIN_PRODUCERS || group->scan || group->root->component_count > 1 || !group->tiled ||
-        group->root->components[0].tensor->role != ROLE_TEMPORARY || tiles_read(space, group->root, NULL))
+        tensor->role != ROLE_TEMPORARY || tiles_read(space, group->root, NULL))
         return false;
-    for (int g = 0; g < space->groups.count; g++) {
-        const Group *reader = space->groups.items[g];
-        if (reader == group || !group_reads(space, reader, group->root))
+    for (int r = 0; readers && r < readers->groups.count; r++) {
+        if (readers->groups.items[r] == group)
             continue;
-        if (!is_member(chain, reader))
+        if (!is_member(chain, readers->groups.items[r]))
             return false;
         used = true;
     }
@@ -377,15 +394,15 @@ static bool known_extents(const Group *group) {
     return true;
 }
 
-static bool try_root(Space *space, const Group *root) {
+static bool try_root(Space *space, const Map *all, const Group *root) {
     Chain *chain = ARENA_NEW(space->arena, Chain);
     *chain = (Chain){.root = root->root};
     if (root->scan || !root->tiled || !known_extents(root) || root->root->combine != COMBINE_NONE ||
         !tiles_read(space, root->root, NULL))
         return false;
     for (int g = 0; g < space->groups.count; g++) /* readers come before what they read */
-        if (space->groups.items[g] != root && known_extents(space->groups.items[g]) &&
-            suits_chain(space, chain, space->groups.items[g]))
+        if (space->groups.items[g] != root && suits_chain(space, all, chain, space->groups.items[g]) &&
+            known_extents(space->groups.items[g]))
             add_producer(space, chain, root, space->groups.items[g]->root);
     if (chain->producer_count == 0)
         return false;
@@ -396,9 +413,10 @@ static bool try_root(Space *space, const Group *root) {
 }
 
 bool space_find_chains(Space *space) {
+    const Map all = list_readers(space);
     bool any = false;
     for (int g = 0; g < space->groups.count; g++)
-        any |= try_root(space, space->groups.items[g]);
+        any |= try_root(space, &all, space->groups.items[g]);
     return any;
 }
 

@@ -238,6 +238,14 @@ static void find_pipeline(Finding *finding, int root, bool small) {
         finding->member[s] = false;
 }
 
+static void list_members(Space *space) {
+    if (space->pipelines.count)
+        space->in_pipeline = ARENA_ARRAY(space->arena, Pipeline *, space->program->stage_count);
+    for (int p = space->pipelines.count - 1; p >= 0; p--)
+        for (int s = 0; s < space->pipelines.items[p]->count; s++)
+            space->in_pipeline[space->pipelines.items[p]->stages[s]] = space->pipelines.items[p];
+}
+
 void space_find_pipelines(Space *space) {
     const Program *program = space->program;
     bool small = has_rule_for_several(space);
@@ -260,14 +268,11 @@ void space_find_pipelines(Space *space) {
     for (int root = count - 1; root > 0; root--)
         if (!taken[root] && suited[root])
             find_pipeline(&finding, root, small);
+    list_members(space);
 }
 
 Pipeline *pipeline_of(const Space *space, int stage) {
-    for (int p = 0; p < space->pipelines.count; p++)
-        for (int s = 0; s < space->pipelines.items[p]->count; s++)
-            if (space->pipelines.items[p]->stages[s] == stage)
-                return space->pipelines.items[p];
-    return NULL;
+    return space->in_pipeline && stage >= 0 ? space->in_pipeline[stage] : NULL;
 }
 
 /* --- groups of pipelines ------------------------------------------------------------------------------------------ */
@@ -276,34 +281,44 @@ static Pipeline *pipeline_of_member(const Space *space, const Stage *stage) {
     return pipeline_of(space, program_stage_index(space->program, stage));
 }
 
-/* Whether all stages of each group are in the pipeline, or none; and its root has a group. */
-static bool divides_into_groups(Space *space, const Pipeline *pipeline) {
-    int producer, root = pipeline->stages[pipeline->count - 1];
-    bool rooted = false;
+/* The group of each stage of the program; NULL: none. */
+static Group **list_groups(Space *space) {
+    Group **groups = ARENA_ARRAY(space->arena, Group *, space->program->stage_count + 1);
     for (int g = 0; g < space->groups.count; g++) {
-        const Group *group = space->groups.items[g];
-        int inside = 0;
+        Group *group = space->groups.items[g];
         for (int s = 0; s < group->stage_count; s++)
-            inside += pipeline_of_member(space, group->stages[s]) == pipeline;
-        if (inside && (inside < group->stage_count || chain_of(space, group->root, &producer)))
-            return false;
-        rooted |= group->root == space->program->stages[root];
+            groups[program_stage_index(space->program, group->stages[s])] = group;
     }
-    return rooted;
+    return groups;
 }
 
-static void add_group(Space *space, Pipeline *pipeline) {
+/* Whether all stages of each group are in the pipeline, or none; and its root has a group. */
+static bool divides_into_groups(Space *space, Group *const *groups, const Pipeline *pipeline) {
+    const Group *last = groups[pipeline->stages[pipeline->count - 1]];
+    int producer;
+    for (int s = 0; s < pipeline->count; s++) {
+        const Group *group = groups[pipeline->stages[s]];
+        for (int other = 0; group && other < group->stage_count; other++)
+            if (pipeline_of_member(space, group->stages[other]) != pipeline)
+                return false;
+        if (group && chain_of(space, group->root, &producer))
+            return false;
+    }
+    return last && last->root == space->program->stages[pipeline->stages[pipeline->count - 1]];
+}
+
+static void add_group(Space *space, Group *const *groups, Pipeline *pipeline) {
     Arena *arena = space->arena;
     Group *group = ARENA_NEW(arena, Group);
     group->root = space->program->stages[pipeline->stages[pipeline->count - 1]];
     group->prefix = arena_printf(arena, "g%d_", space->groups.count + 1);
     group->stage_count = pipeline->count;
     group->stages = ARENA_ARRAY(arena, const Stage *, pipeline->count);
-    for (int s = 0; s < pipeline->count; s++)
+    for (int s = 0; s < pipeline->count; s++) {
         group->stages[s] = space->program->stages[pipeline->stages[s]];
-    for (int g = 0; g < space->groups.count; g++)
-        if (pipeline_of_member(space, space->groups.items[g]->root) == pipeline)
-            space->groups.items[g]->apart = pipeline;
+        if (groups[pipeline->stages[s]])
+            groups[pipeline->stages[s]]->apart = pipeline;
+    }
     group->fused = pipeline;
     pipeline->group = group;
     pipeline_group_new(space, group, pipeline);
@@ -312,19 +327,16 @@ static void add_group(Space *space, Pipeline *pipeline) {
 
 /* The group of a pipeline that inlines by its own statements what the statement inlines; NULL: none. */
 static const Group *inliner_of(const Space *space, const Prim *prim) {
-    for (int p = 0; p < space->pipelines.count && prim->op == PRIM_INLINE; p++) {
-        const Pipeline *pipeline = space->pipelines.items[p];
-        for (int s = 0; s < pipeline->count; s++)
-            if (strcmp(space->program->stages[pipeline->stages[s]]->name, prim->args[0].name) == 0)
-                return pipeline->group;
-    }
-    return NULL;
+    const Stage *stage = prim->op == PRIM_INLINE ? program_find_stage(space->program, prim->args[0].name) : NULL;
+    const Pipeline *pipeline = stage ? pipeline_of_member(space, stage) : NULL;
+    return pipeline ? pipeline->group : NULL;
 }
 
 void space_add_pipelines(Space *space) {
+    Group **groups = list_groups(space);
     for (int p = 0; p < space->pipelines.count; p++)
-        if (divides_into_groups(space, space->pipelines.items[p]))
-            add_group(space, space->pipelines.items[p]);
+        if (divides_into_groups(space, groups, space->pipelines.items[p]))
+            add_group(space, groups, space->pipelines.items[p]);
     space->inliners = ARENA_ARRAY(space->arena, const Group *, space->common.count + 1);
     for (int c = 0; c < space->common.count; c++)
         space->inliners[c] = inliner_of(space, &space->common.items[c]);

@@ -123,6 +123,7 @@ struct Space {
     const Group **inliners; /* of each of them: the group of a pipeline that inlines the stage by itself; or NULL */
     LIST(struct Chain *) chains;
     LIST(Pipeline *) pipelines;
+    Pipeline **in_pipeline; /* [stages of the program]: the pipeline that each is in, or NULL; NULL: there are none */
     LIST(Group *) groups;
     Map readers;     /* of each tensor: the one group that reads it, or the space itself where several do */
     int read_groups; /* how many groups it lists */
