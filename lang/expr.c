@@ -9,6 +9,7 @@
 #include "lang/value.h"
 
 #include <math.h>
+#include <limits.h>
 #include <string.h>
 
 /* With its arguments behind it. */
@@ -379,6 +380,22 @@ const Expr *expr_next_read(TreeWalk *walk) {
 bool op_is_expensive(const Expr *e) {
     bool constant = e->op == OP_DIV && (e->args[1]->kind == EXPR_REAL || e->args[1]->kind == EXPR_INT);
     return op_info[e->op].class == CLASS_MATH || (e->op == OP_DIV && !constant);
+}
+
+int expr_nodes(const Expr *e) {
+    return expr_nodes_up_to(e, INT_MAX);
+}
+
+int expr_nodes_up_to(const Expr *e, int nodes) {
+    int count = 0;
+    EACH_EXPR(at, nodes > 0 ? e : NULL)
+        if (++count == nodes)
+            break;
+    return count;
+}
+
+bool expr_is_larger(const Expr *e, int nodes) {
+    return expr_nodes_up_to(e, nodes + 1) > nodes;
 }
 
 bool expr_reads(const Expr *e) {

@@ -37,6 +37,10 @@ static inline bool expr_is_op(const Expr *e, Op op) {
 bool expr_equal(const Expr *a, const Expr *b);   /* structurally, places aside */
 bool expr_is_int(const Expr *e, int64_t *value); /* an EXPR_INT: its value; value may be NULL */
 bool expr_reads(const Expr *e);                  /* any tensor, at any depth */
+/* What is shared counts each time it is used, so counting all nodes can take exponential time. */
+int expr_nodes(const Expr *e);
+int expr_nodes_up_to(const Expr *e, int nodes); /* counts at most so many */
+bool expr_is_larger(const Expr *e, int nodes);  /* has more */
 bool read_gathers(const Expr *read);             /* an index of it is read from memory */
 bool expr_compares_indices(const Expr *e);       /* int64 */
 bool expr_is_zero(const Expr *e);                /* the constant 0 or +0.0; -0.0 is another number */

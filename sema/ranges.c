@@ -636,17 +636,25 @@ static bool size_fits(Arena *arena, Expr *e) {
     return size_affine(arena, e, &p);
 }
 
+static void report_long_range(Statement *s, const IndexVariable *index) {
+    if (expr_is_larger(index->extent, SIZE_NODE_LIMIT)) {
+        ERROR(s->frame, range_nodes, index->loc, index->name, SIZE_NODE_LIMIT);
+        HINT(s->frame, "say it: where %s in 0:...", index->name);
+    } else if (size_is_too_long(s->builder->arena, index->extent)) {
+        ERROR(s->frame, range_terms, index->loc, index->name, SIZE_TERM_LIMIT);
+    } else {
+        ERROR(s->frame, range_overflow, index->loc, index->name);
+    }
+    note_calls(s->frame);
+}
+
 /* Makes the extent of an index whose range is known, and the axis that counts it from 0. */
 static bool complete_index(Statement *s, IndexVariable *index) {
     Arena *arena = s->builder->arena;
     index->extent = expr_binary(arena, OP_SUB, index->high, index->low);
     index->extent = size_normal(arena, expr_binary(arena, OP_ADD, index->extent, expr_int(arena, 1)));
-    if (!size_fits(arena, index->extent)) {
-        if (size_is_too_long(arena, index->extent))
-            ERROR(s->frame, range_terms, index->loc, index->name, SIZE_TERM_LIMIT);
-        else
-            ERROR(s->frame, range_overflow, index->loc, index->name);
-        note_calls(s->frame);
+    if (expr_is_larger(index->extent, SIZE_NODE_LIMIT) || !size_fits(arena, index->extent)) {
+        report_long_range(s, index);
         return false;
     }
     int64_t low;

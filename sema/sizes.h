@@ -11,6 +11,8 @@
 
 /* Operations on sums take time quadratic in their lengths, or more. */
 enum { SIZE_TERM_LIMIT = 64 };
+/* Minima of sizes that are made of minima may double with each statement. */
+enum { SIZE_NODE_LIMIT = 512 };
 
 bool size_affine(Arena *arena, Expr *e, Affine *affine);
 /* The factors of a term's atom, one or more; returns their number. */

@@ -4,7 +4,6 @@
  * the statement itself if nothing changes.
  */
 #include "lower/kernel/passes.h"
-#include <limits.h>
 #include <string.h>
 
 /* --- making ------------------------------------------------------------------------------------------------------- */
@@ -414,22 +413,6 @@ Expr *conjunction(Arena *arena, const ExprList *list) {
 void index_bounds(Arena *arena, const Tensor *tensor, int dimension, Expr *index, Expr *bounds[2]) {
     bounds[0] = expr_binary(arena, OP_GE, index, expr_int(arena, 0));
     bounds[1] = expr_binary(arena, OP_LT, index, tensor->dims[dimension]);
-}
-
-int expr_nodes(const Expr *e) {
-    return expr_nodes_up_to(e, INT_MAX);
-}
-
-int expr_nodes_up_to(const Expr *e, int nodes) {
-    int count = 0;
-    EACH_EXPR(at, nodes > 0 ? e : NULL)
-        if (++count == nodes)
-            break;
-    return count;
-}
-
-bool expr_is_larger(const Expr *e, int nodes) {
-    return expr_nodes_up_to(e, nodes + 1) > nodes;
 }
 
 Expr *expr_compact(Arena *arena, Expr *e) {

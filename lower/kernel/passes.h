@@ -102,10 +102,6 @@ void add_zero_conditions(Arena *arena, const Expr *term, ExprList *list);
 
 /* --- sizes of expressions --- */
 
-/* What is shared counts each time it is used, so counting all nodes can take exponential time. */
-int expr_nodes(const Expr *e);
-int expr_nodes_up_to(const Expr *e, int nodes); /* counts at most so many */
-bool expr_is_larger(const Expr *e, int nodes);  /* has more */
 /* The simplified expression, or e itself where multiplying out sums of run-time sizes would make it larger. */
 Expr *expr_compact(Arena *arena, Expr *e);
 
