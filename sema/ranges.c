@@ -636,8 +636,13 @@ static bool size_fits(Arena *arena, Expr *e) {
     return size_affine(arena, e, &p);
 }
 
+/* A range that is written may be as long as it is. */
+static bool is_long_range(const IndexVariable *index) {
+    return !index->where && expr_is_larger(index->extent, SIZE_NODE_LIMIT);
+}
+
 static void report_long_range(Statement *s, const IndexVariable *index) {
-    if (expr_is_larger(index->extent, SIZE_NODE_LIMIT)) {
+    if (is_long_range(index)) {
         ERROR(s->frame, range_nodes, index->loc, index->name, SIZE_NODE_LIMIT);
         HINT(s->frame, "say it: where %s in 0:...", index->name);
     } else if (size_is_too_long(s->builder->arena, index->extent)) {
@@ -653,7 +658,7 @@ static bool complete_index(Statement *s, IndexVariable *index) {
     Arena *arena = s->builder->arena;
     index->extent = expr_binary(arena, OP_SUB, index->high, index->low);
     index->extent = size_normal(arena, expr_binary(arena, OP_ADD, index->extent, expr_int(arena, 1)));
-    if (expr_is_larger(index->extent, SIZE_NODE_LIMIT) || !size_fits(arena, index->extent)) {
+    if (is_long_range(index) || !size_fits(arena, index->extent)) {
         report_long_range(s, index);
         return false;
     }
