@@ -418,7 +418,7 @@ static const char *rule_targets(Compilation *c, const Target *const *targets) {
 
 /* Whether make can read the rule: it has no spelling for a line break in a name. */
 static bool rule_can_be_written(Compilation *c, const Target *const *targets) {
-    const char *name = strchr(rule_targets(c, targets), '\n') ? rule_targets(c, targets) : NULL;
+    const char *rule = rule_targets(c, targets), *name = strchr(rule, '\n') ? rule : NULL;
     for (int i = 0; i < c->module->files.count && !name; i++)
         name = strchr(c->module->files.items[i], '\n') ? c->module->files.items[i] : NULL;
     if (name)

@@ -74,6 +74,16 @@ static const Form *index_form(Caching *caching, StageState *consumer, const Expr
     return form_of_expr(forms, index, find_domain_form, &(Seeing){forms, consumer});
 }
 
+/* The least and the greatest value of an index, over sizes; false: they are not known. */
+static bool index_span(Caching *caching, StageState *consumer, const Expr *index, const Form **low,
+                       const Form **high) {
+    Forms *forms = &caching->state->forms;
+    const Form *form = index_form(caching, consumer, index);
+    *low = form != NULL ? form_lower(forms, form) : NULL;
+    *high = form != NULL ? form_upper(forms, form) : NULL;
+    return *low != NULL && *high != NULL;
+}
+
 typedef void Visit(Caching *caching, StageState *consumer, const Expr *read);
 
 static void each_read(Caching *caching, Visit *visit) {
@@ -101,11 +111,9 @@ static void widen(Caching *caching, StageState *consumer, const Expr *read) {
     Forms *forms = &caching->state->forms;
     for (int d = 0; read->otherwise != NULL && caching->pads && d < caching->source->rank; d++) {
         Dimension *dimension = &caching->dimensions[d];
-        const Form *index = index_form(caching, consumer, read->args[d]);
-        const Form *low = index != NULL ? form_lower(forms, index) : NULL;
-        const Form *high = index != NULL ? form_upper(forms, index) : NULL;
+        const Form *low, *high;
         int64_t constant = 0;
-        if (low == NULL || high == NULL ||
+        if (!index_span(caching, consumer, read->args[d], &low, &high) ||
             (!form_at_most(forms, form_int(forms, 0), low) && !form_is_int(low, &constant))) {
             caching->pads = false;
             return;
@@ -125,14 +133,12 @@ static void set_domain(Caching *caching) {
 }
 
 static void note_indices(Caching *caching, StageState *consumer, const Expr *read) {
-    Forms *forms = &caching->state->forms;
     for (int d = 0; d < caching->source->rank; d++) {
         Dimension *dimension = &caching->dimensions[d];
-        const Form *index = index_form(caching, consumer, read->args[d]);
-        const Form *low = index != NULL ? form_lower(forms, index) : NULL;
-        const Form *high = index != NULL ? form_upper(forms, index) : NULL;
+        const Form *low, *high;
         int64_t first, last;
-        if (low == NULL || high == NULL || !form_is_int(low, &first) || !form_is_int(high, &last)) {
+        if (!index_span(caching, consumer, read->args[d], &low, &high) || !form_is_int(low, &first) ||
+            !form_is_int(high, &last)) {
             dimension->scattered = true;
             continue;
         }
