@@ -74,7 +74,7 @@ static bool only_used_in(Grouping *grouping, const StageUses *facts, const Membe
             reads_earlier_steps(grouping, consumer, facts))
             return false;
     }
-    return !stage_is_required(grouping->space->program, facts->stage); /* which takes the longest to ask */
+    return !stage_is_required(grouping->space->program, facts->stage);
 }
 
 /* Whether all reads of `written` by `stage`, and by what is inlined into it, pass the test, as do those by which it is
@@ -119,9 +119,9 @@ static bool suits_tile(Grouping *grouping, const StageUses *facts) {
                                       stage_first_scatter(stage) == stage->axis_count);
 }
 
-/* The reduction that the root can compute in its tile, or NULL. */
+/* The reduction that the root can compute in its tile, or NULL. Without axes there is no tile. */
 StageUses *find_anchor(Grouping *grouping, const Stage *root, const Members *members) {
-    if (root->combine != COMBINE_NONE)
+    if (root->combine != COMBINE_NONE || root->axis_count == 0)
         return NULL;
     const Members sources = sources_of(grouping, members);
     for (int s = sources.numbers.count - 1; s >= 0; s--) {
@@ -200,7 +200,7 @@ int absorb_rows(Grouping *grouping, const Stage *root, Members *members) {
         int shared = shared_depth(grouping, facts, members, minimum(depth, axes));
         bool rows = stage_is_row_reduction(grouping->space, facts->stage);
         int needed = rows ? facts->stage->axis_count : least;
-        if (shared < needed)
+        if (shared < needed || shared == 0) /* what has no axes has no rows in common with its reader */
             continue;
         least = needed;
         depth = shared;

@@ -28,6 +28,17 @@ for sizes in '' '(A=3, B=5, C=40, D=50)'; do
     done
 done
 
+# Reductions of all elements, whatever reads them: another one, elements, a value without indices.
+for sizes in '' '(A=30, B=40)'; do
+    for reader in 'y(a,b) = x(a,b) / (s() + 1)' 'y(a,b) = x(a,b) / (s() + 1) + x(A - 1 - a,b) * m()' 'y() = s() / m()' \
+        'e() +=! exp(x(a,b) - s()) y(a,b) = exp(x(a,b) - m()) / e()' 'u() = s() - m() y(a) = x(a,0) * u()'; do
+        made=$(chosen "def f(float(A,B) x) -> (y) { s() +=! x(a,b) * x(a,b) m() max=! x(a,b) $reader } export f$sizes")
+        like "$made" '_s0_b_p = rfactor' "of all elements${sizes:+ of known sizes}, then $reader"
+    done
+done
+like "$(chosen 'def f(float(N) x) -> (y) { s() +=! x(i) y() = s() / N } export f(N=7)')" \
+    's.* = split|unroll\(s' "of a few elements"
+
 like "$(chosen 'def f(float(N,M,C) x) -> (y) { s(n,m) +=! x(n,m,c) t(n,m) max=! x(n,m,c) y(n,m) = s(n,m) / t(n,m) }
     export f(N=4, M=8, C=200)')" 's[0-9]_c_p = rfactor.*s[0-9]_c_p = rfactor' "two reductions of the same rows"
 like "$(chosen 'def f(float(N,C) x) -> (y) { s(c) +=! x(n,c) y(c) = s(c) / 2 } export f(N=512, C=300)')" \
