@@ -191,12 +191,15 @@ bool stage_place_uses(const Stage *stage, const Var *axis) {
     return false;
 }
 
-/* Where the stages of a list are; places count from 1. */
+/* Where the stages of a list are, and what the requirements read; places count from 1. */
 struct StagePlaces {
     const Stage **stages;
     int count;
     Map by_address; /* of stages, and of the tensors that they write */
     Map by_name;    /* of stages */
+    const Requirement *requirements;
+    int requirement_count;
+    Map required; /* tensors that requirements read -> themselves */
 };
 
 /* The first of several stages counts. */
@@ -218,6 +221,11 @@ void program_list_stages(Arena *arena, Program *program) {
     places->count = program->stage_count;
     for (int s = 0; s < places->count; s++)
         list_stage(arena, places, s);
+    places->requirements = program->requirements;
+    places->requirement_count = program->requirement_count;
+    for (int r = 0; r < places->requirement_count; r++)
+        EACH_READ(read, places->requirements[r].condition)
+            address_map_set(arena, &places->required, read->tensor, (void *)read->tensor);
     program->places = places;
 }
 
@@ -593,6 +601,10 @@ bool argument_is_packed(const Argument *argument) {
 }
 
 bool program_requires(const Program *program, const Tensor *tensor) {
+    const struct StagePlaces *places = program->places;
+    if (places && places->requirements == program->requirements &&
+        places->requirement_count == program->requirement_count)
+        return address_map_get(&places->required, tensor) != NULL;
     for (int i = 0; i < program->requirement_count; i++)
         if (expr_uses_tensor(program->requirements[i].condition, tensor))
             return true;

@@ -48,8 +48,8 @@ bool stage_is_ordered(const Program *program, const Stage *stage);
 /* A component of what a combiner makes of two tuples. */
 Expr *combiner_apply(Arena *arena, const Combiner *combiner, int component, Expr *const *left, Expr *const *right);
 
-/* Makes a program whose stages are complete quick to ask where they are. A copy with other stages is asked slowly until
- * its own are listed. */
+/* Makes a program whose stages and requirements are complete quick to ask where they are and what is required. A copy
+ * with others is asked slowly until its own are listed. */
 void program_list_stages(Arena *arena, Program *program);
 const Stage *program_stage_of(const Program *program, const Tensor *tensor); /* that writes it, NULL for inputs */
 int program_stage_index(const Program *program, const Stage *stage);         /* -1: it has none like it */

@@ -187,7 +187,6 @@ static void add_stages(Cutting *cutting) {
     for (int s = 0; s < cutting->whole->stage_count; s++)
         if (cutting->own[s])
             part->stages[part->stage_count++] = stage_in_task(cutting, cutting->whole->stages[s]);
-    program_list_stages(cutting->arena, part);
 }
 
 /* --- its arguments --- */
@@ -284,6 +283,7 @@ static Program *cut(Cutting *cutting, int task) {
     part->bound_count = 0;
     add_stages(cutting);
     bool whole_checks = add_requirements(cutting);
+    program_list_stages(cutting->arena, part);
     if (!whole_checks || reads_others_buffer(cutting))
         return NULL;
     add_arguments(cutting);

@@ -10,18 +10,7 @@ enum { INLINE_LIMIT = 5000 }; /* nodes of an expression: inlining can grow it ex
 
 /* --- what must stay where it is ----------------------------------------------------------------------------------- */
 
-/* Most checks compare sizes. */
-static bool checks_read(NestState *state) {
-    const Program *program = state->nest.program;
-    for (int i = 0; i < program->requirement_count && state->checks_read == 0; i++)
-        state->checks_read = expr_reads(program->requirements[i].condition);
-    state->checks_read = state->checks_read == 0 ? -1 : state->checks_read;
-    return state->checks_read > 0;
-}
-
 static bool is_required(NestState *state, const Stage *stage) {
-    if (!checks_read(state))
-        return false;
     for (int c = 0; c < stage->component_count; c++)
         if (program_requires(state->nest.program, stage->components[c].tensor))
             return true;

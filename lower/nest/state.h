@@ -207,7 +207,6 @@ typedef struct NestState {
     int prim;                 /* its index */
     const Prim *last;         /* the last one that was applied */
     LIST(Named) named;        /* of it; kept only while an explanation is wanted */
-    int checks_read;          /* whether checks read tensors: 1, or -1; 0: nobody has looked yet */
     Refusal *refusal;
 } NestState;
 
