@@ -451,10 +451,15 @@ static Stmt *initialisation(Build *b, const NestStage *stage, int depth) {
 static StmtList stage_level(Build *b, const NestStage *stage, int depth);
 static StmtList stage_build_all(Build *b, const NestStage *stage);
 
-/* The list inside the allocations of the temporaries that the stage writes. */
+/* Whether the stage allocates a component's buffer: of a temporary that it writes. */
+static bool allocates(const NestStage *stage, int component) {
+    return stage->buffers[component]->role == ROLE_TEMPORARY && !stage->updates;
+}
+
+/* The list inside the allocations of the stage's buffers. */
 static StmtList with_buffers(Build *b, const NestStage *stage, StmtList list) {
     for (int c = stage->stage->component_count - 1; c >= 0; c--)
-        if (stage->buffers[c]->role == ROLE_TEMPORARY && !stage->updates)
+        if (allocates(stage, c))
             list = stmts_one(b->arena, stmt_allocate(b->arena, stage->buffers[c], list));
     return list;
 }
@@ -723,10 +728,25 @@ static bool is_root(const NestStage *stage) {
     return !stage->parent && !stage->inlined && !stage->constant;
 }
 
+/* Whether the stage's buffers live at the root, outside all loops but those of scans. */
+static bool lives_at_root(const NestStage *stage) {
+    return ((!stage->home && !stage->inlined) || stage->in_scan) && !stage->scan;
+}
+
+static bool lives_in_registers(const NestStage *stage) {
+    return lives_at_root(stage) && !stage->in_scan && stage->buffers[0]->scope == SCOPE_REGISTER;
+}
+
+/* Registers are allocated where they are used: what follows does not look at them, and may run as a function. */
 static StmtList root_allocations(Build *b, StmtList list) {
+    LIST(const Tensor *) registers = {0};
+    for (int i = 0; i < b->nest->stage_count; i++)
+        for (int c = 0; lives_in_registers(b->nest->stages[i]) && c < b->nest->stages[i]->stage->component_count; c++)
+            if (allocates(b->nest->stages[i], c))
+                list_push(b->arena, &registers, b->nest->stages[i]->buffers[c]);
+    list = allocate_around_uses(b->arena, &list, registers.items, registers.count);
     for (int i = b->nest->stage_count - 1; i >= 0; i--)
-        if (((!b->nest->stages[i]->home && !b->nest->stages[i]->inlined) || b->nest->stages[i]->in_scan) &&
-            !b->nest->stages[i]->scan)
+        if (lives_at_root(b->nest->stages[i]) && !lives_in_registers(b->nest->stages[i]))
             list = with_buffers(b, b->nest->stages[i], list);
     return list;
 }

@@ -1,11 +1,13 @@
 /* lifetimes.c - which buffers are needed at the same time.
  *
- * Needs a kernel after its last pass. The statements in and between nested allocations are one sequence. A buffer is
- * needed from the first of them that reads or stores it to the last: what another one holds in the same bytes before
- * and after is never read through it. A loop is one statement, since it may read what an iteration before stored.
+ * The statements in and between nested allocations are one sequence. A buffer is needed from the first of them that
+ * reads or stores it to the last: what another one holds in the same bytes before and after is never read through it. A
+ * loop is one statement, since it may read what an iteration before stored.
  */
 #include "lang/map.h"
-#include "lower/kernel/kernel.h"
+#include "lower/kernel/passes.h"
+
+#include <stdlib.h>
 
 static void list_statements(Arena *arena, Lifetimes *all, Stmt *const *statements, int count) {
     for (int i = 0; i < count; i++) {
@@ -27,14 +29,13 @@ static void note_use(const Map *by_tensor, const Tensor *tensor, int at) {
     lifetime->last = at;
 }
 
-Lifetimes kernel_lifetimes(Arena *arena, Stmt *const *statements, int count) {
-    Lifetimes all = {0};
+/* Notes for each buffer which of the statements use it. */
+static void note_uses(Arena *arena, Lifetimes *all) {
     Map by_tensor = {0};
-    list_statements(arena, &all, statements, count);
-    for (int b = 0; b < all.buffers.count; b++)
-        address_map_set(arena, &by_tensor, all.buffers.items[b].tensor, &all.buffers.items[b]);
-    for (int i = 0; i < all.statements.count && all.buffers.count > 0; i++)
-        EACH_STMT(stmt, all.statements.items[i]) {
+    for (int b = 0; b < all->buffers.count; b++)
+        address_map_set(arena, &by_tensor, all->buffers.items[b].tensor, &all->buffers.items[b]);
+    for (int i = 0; i < all->statements.count && all->buffers.count > 0; i++)
+        EACH_STMT(stmt, all->statements.items[i]) {
             if (stmt->kind != STMT_ALLOCATE)
                 note_use(&by_tensor, stmt->tensor, i);
             for (int t = 0; stmt->shared && t < stmt->shared->tensor_count; t++)
@@ -42,5 +43,56 @@ Lifetimes kernel_lifetimes(Arena *arena, Stmt *const *statements, int count) {
             EACH_STMT_READ(read, stmt)
                 note_use(&by_tensor, read->tensor, i);
         }
+}
+
+Lifetimes kernel_lifetimes(Arena *arena, Stmt *const *statements, int count) {
+    Lifetimes all = {0};
+    list_statements(arena, &all, statements, count);
+    note_uses(arena, &all);
     return all;
+}
+
+/* --- allocations from the first use to the last ------------------------------------------------------------------- */
+
+/* By their beginnings; of two that begin together the longer one first, which is around the other. */
+static int compare_lifetimes(const void *a, const void *b) {
+    const Lifetime *x = a, *y = b;
+    return x->first != y->first ? (x->first > y->first) - (x->first < y->first)
+                                : (x->last < y->last) - (x->last > y->last);
+}
+
+/* The statements [first, end), each buffer around those that use it. One that is used beyond the end of another that
+ * begins before it makes that one longer. */
+static StmtList around_uses(Arena *arena, const StmtList *list, const Lifetime *buffers, int count, int first,
+                            int end) {
+    StmtList made = {0};
+    while (count > 0) {
+        int inner = 1, after = buffers->last + 1;
+        for (; inner < count && buffers[inner].first < after; inner++)
+            after = buffers[inner].last >= after ? buffers[inner].last + 1 : after;
+        stmts_add_all(arena, &made, list->items + first, buffers->first - first);
+        StmtList body = around_uses(arena, list, buffers + 1, inner - 1, buffers->first, after);
+        stmts_add(arena, &made, stmt_allocate(arena, buffers->tensor, body));
+        first = after;
+        buffers += inner;
+        count -= inner;
+    }
+    stmts_add_all(arena, &made, list->items + first, end - first);
+    return made;
+}
+
+StmtList allocate_around_uses(Arena *arena, const StmtList *list, const Tensor *const *tensors, int count) {
+    Lifetimes all = {0};
+    for (int i = 0; i < list->count; i++)
+        list_push(arena, &all.statements, list->items[i]);
+    for (int i = 0; i < count; i++)
+        list_push(arena, &all.buffers, ((Lifetime){.tensor = tensors[i], .first = -1, .last = -1}));
+    note_uses(arena, &all);
+    int used = 0;
+    for (int i = 0; i < count; i++)
+        if (all.buffers.items[i].first >= 0)
+            all.buffers.items[used++] = all.buffers.items[i];
+    if (used > 1)
+        qsort(all.buffers.items, (size_t)used, sizeof *all.buffers.items, compare_lifetimes);
+    return around_uses(arena, list, all.buffers.items, used, 0, list->count);
 }

@@ -31,6 +31,9 @@ Stmt *stmt_store(Arena *arena, const Tensor *tensor, Expr **index, int index_cou
 /* One store as it is, several as a STMT_TOGETHER; NULL when there is none. */
 Stmt *stmt_together(Arena *arena, StmtList stores, Loc loc);
 Stmt *stmt_allocate(Arena *arena, const Tensor *tensor, StmtList body);
+/* The list with an allocation of each tensor around the statements that use it, from the first to the last
+ * (lifetimes.c). A tensor that none of them uses has no allocation. */
+StmtList allocate_around_uses(Arena *arena, const StmtList *list, const Tensor *const *tensors, int count);
 Stmt *stmt_check(Arena *arena, Expr *condition, int status, Loc loc);
 Stmt *stmt_prefetch(Arena *arena, const Tensor *tensor, Expr **index, int index_count, Loc loc);
 Stmt *stmt_step(Arena *arena);

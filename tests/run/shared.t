@@ -39,4 +39,21 @@ runs "nests before a check" "$TENSORC" -O1 --explain-schedule -c held.tensor -o 
 like "$(cat "$work/err")$(cat "$work/out")" "equal nests are one function" "are shared"
 runs "and compute what is interpreted" "$TENSORC" -run -O1 -DN=40 held.tensor
 
+# Reductions whose parts are vectors in registers at the root: what follows is not inside their allocation.
+cat >normalised.tensor <<'EOF'
+def normalise(float(N) x) -> (y) {
+    y(i) = x(i)
+    for l in 0:STEPS { m() max=! abs(y(i))  s() +=! y(i) * y(i)  y(i) = y(i) / (m() + 1) - y(N - 1 - i) / (s() + 1) }
+}
+export normalise
+EOF
+for steps in 40 80; do
+    sed "s/STEPS/$steps/" normalised.tensor >steps.tensor
+    "$TENSORC" -w -O2 --target=x86-64-v3 -S steps.tensor -o "$steps.s"
+done
+forty=$(grep -c . 40.s) eighty=$(grep -c . 80.s)
+ok "80 steps with reductions have less than half more code than 40: $eighty and $forty lines" \
+    test "$((2 * eighty))" -lt "$((3 * forty))"
+runs "and compute what is interpreted" "$TENSORC" -run -O2 -DN=67 steps.tensor
+
 done_testing
