@@ -203,6 +203,9 @@ typedef struct Builder {
     LIST(struct Binding) bounds;
     LIST(TensorRange) ranges; /* of integer temporaries: what is known beyond their types (value_ranges.c) */
     int narrowing_steps;      /* that are left for a value (narrowed.c) */
+    int narrowing_given;      /* those that it began with */
+    int narrowing_used;       /* those that the values before it took */
+    int narrowing_depth;      /* how much deeper they may lead */
     LIST(Rounded) rounded;    /* those that no statement made floats yet (lost.c) */
     int calls;                /* how many were instantiated so far */
     int repeated;             /* how many statements of loops (repeat.c) */

@@ -280,24 +280,28 @@ static void check_size_arguments(Builder *builder) {
 
 /* --- scans --- */
 
-static bool is_taken(const Builder *builder, const char *name, int scan) {
+/* Gives each scan a name that neither a tensor nor an earlier scan has. */
+static void name_scans(const Builder *builder, Arena *arena) {
+    Map taken = {0}, numbers = {0}; /* numbers: the last one behind a name */
     for (int i = 0; i < builder->tensors.count; i++)
-        if (strcmp(builder->tensors.items[i]->name, name) == 0)
-            return true;
-    for (int i = 0; i < scan; i++)
-        if (strcmp(builder->scans.items[i]->name, name) == 0)
-            return true;
-    return false;
+        name_map_set(arena, &taken, builder->tensors.items[i]->name, builder->tensors.items[i]);
+    for (int i = 0; i < builder->scans.count; i++) {
+        Scan *scan = builder->scans.items[i];
+        const char *name = scan->name;
+        intptr_t number = (intptr_t)name_map_get(&numbers, name);
+        for (number += !number; name_map_get(&taken, scan->name);)
+            scan->name = arena_printf(arena, "%s_%d", name, (int)++number);
+        name_map_set(arena, &numbers, name, (void *)number);
+        name_map_set(arena, &taken, scan->name, scan);
+    }
 }
 
 /* Adds the scans that still have stages, with their first stages and counts. */
 static void fill_scans(const Builder *builder, Program *program) {
     program->scans = ARENA_ARRAY(program->arena, const Scan *, builder->scans.count);
+    name_scans(builder, program->arena);
     for (int i = 0; i < builder->scans.count; i++) {
         Scan *scan = builder->scans.items[i];
-        const char *name = scan->name;
-        for (int number = 2; is_taken(builder, scan->name, i); number++)
-            scan->name = arena_printf(program->arena, "%s_%d", name, number);
         for (int s = 0; s < program->stage_count; s++)
             if (program->stages[s]->scan == scan)
                 scan->first = scan->count++ ? scan->first : s;

@@ -11,9 +11,11 @@
 
 #include <math.h>
 
-/* Conditions further out, longer ones, and what is deeper in a side than these, say nothing. A value may take so many
- * steps. */
-enum { CONDITION_LIMIT = 32, NODE_LIMIT = 100, DEPTH_LIMIT = 8, STEP_LIMIT = 1 << 20 };
+/* Conditions further out, longer ones, and what is deeper in a side than these, say nothing; nor do choices that are so
+ * deep in a side, of which both operands count. */
+enum { CONDITION_LIMIT = 32, NODE_LIMIT = 100, DEPTH_LIMIT = 8, NESTED_LIMIT = 2 };
+/* The steps of all values of a function. A value may take a part of those that are left, and always a few. */
+enum { ALL_STEPS = 1 << 20, STEPS_PART = 16, LEAST_STEPS = 1 << 9 };
 
 static const Interval nothing = {true, true, 1, 0};
 
@@ -26,7 +28,12 @@ typedef struct Search {
 } Search;
 
 void narrowing_begin(const Statement *s) {
-    s->builder->narrowing_steps = STEP_LIMIT;
+    Builder *builder = s->builder;
+    builder->narrowing_used += builder->narrowing_given - builder->narrowing_steps;
+    int part = (ALL_STEPS - builder->narrowing_used) / STEPS_PART;
+    builder->narrowing_given = part > LEAST_STEPS ? part : LEAST_STEPS;
+    builder->narrowing_steps = builder->narrowing_given;
+    builder->narrowing_depth = DEPTH_LIMIT;
 }
 
 bool narrowing_ends(const Statement *s) {
@@ -105,7 +112,7 @@ static bool is_sought(const Search *search, const Expr *e) {
 
 /* --- from a side to what it is made of ---------------------------------------------------------------------------- */
 
-static void learn(Search *search, const Expr *e, Interval within, int depth);
+static void learn(Search *search, const Expr *e, Interval within);
 static void learn_condition(Search *search, const Expr *c, bool holds);
 
 /* What is known where one of two is the case. */
@@ -118,12 +125,12 @@ static void join(Search *search, const Search *other) {
 }
 
 /* The condition holds and chooses the one operand, or fails and chooses the other. */
-static void learn_choice(Search *search, const Expr *e, Interval within, int depth) {
+static void learn_choice(Search *search, const Expr *e, Interval within) {
     Search other = *search;
     learn_condition(search, e->args[0], true);
-    learn(search, e->args[1], within, depth);
+    learn(search, e->args[1], within);
     learn_condition(&other, e->args[0], false);
-    learn(&other, e->args[2], within, depth);
+    learn(&other, e->args[2], within);
     join(search, &other);
 }
 
@@ -158,35 +165,35 @@ static bool is_number(Interval range) {
 }
 
 /* The operator has the same operand twice. */
-static void learn_twice(Search *search, const Expr *e, Interval within, int depth) {
+static void learn_twice(Search *search, const Expr *e, Interval within) {
     if (e->op == OP_ADD)
-        learn(search, e->args[0], factor_range(within, 2), depth);
+        learn(search, e->args[0], factor_range(within, 2));
     if (e->op == OP_MUL)
-        learn(search, e->args[0], root_range(within), depth);
+        learn(search, e->args[0], root_range(within));
 }
 
 /* The result of an operator that does not wrap is within the range. */
-static void learn_operands(Search *search, const Expr *e, Interval within, int depth) {
+static void learn_operands(Search *search, const Expr *e, Interval within) {
     const Expr *x = e->args[0], *y = e->args[e->count - 1];
     if (e->count == 2 && same_value(search->statement, x, y))
-        learn_twice(search, e, within, depth);
+        learn_twice(search, e, within);
     Interval a = value_range(search->statement, NULL, x), b = value_range(search->statement, NULL, y);
     if (e->op == OP_ADD || e->op == OP_SUB)
-        learn(search, x, interval_combine(e->op == OP_ADD ? OP_SUB : OP_ADD, within, b), depth);
+        learn(search, x, interval_combine(e->op == OP_ADD ? OP_SUB : OP_ADD, within, b));
     if (e->op == OP_ADD)
-        learn(search, y, interval_combine(OP_SUB, within, a), depth);
+        learn(search, y, interval_combine(OP_SUB, within, a));
     if (e->op == OP_SUB)
-        learn(search, y, interval_combine(OP_SUB, a, within), depth);
+        learn(search, y, interval_combine(OP_SUB, a, within));
     if (e->op == OP_NEG)
-        learn(search, x, negated(within), depth);
+        learn(search, x, negated(within));
     if (e->op == OP_MUL && is_number(b))
-        learn(search, x, factor_range(within, b.low), depth);
+        learn(search, x, factor_range(within, b.low));
     if (e->op == OP_MUL && is_number(a))
-        learn(search, y, factor_range(within, a.low), depth);
+        learn(search, y, factor_range(within, a.low));
     if (e->op == OP_DIV && is_number(b))
-        learn(search, x, dividend_range(within, b.low), depth);
+        learn(search, x, dividend_range(within, b.low));
     if (e->op == OP_ABS && within.has_high)
-        learn(search, x, interval_join(within, negated(within)), depth);
+        learn(search, x, interval_join(within, negated(within)));
 }
 
 /* What an operand of a minimum or maximum within the range may be: a minimum is at most each operand, and is this one
@@ -198,10 +205,10 @@ static Interval extreme_range(Op op, Interval within, Interval other) {
     return within;
 }
 
-static void learn_extreme(Search *search, const Expr *e, Interval within, int depth) {
+static void learn_extreme(Search *search, const Expr *e, Interval within) {
     for (int i = 0; i < 2; i++) {
         Interval other = value_range(search->statement, NULL, e->args[1 - i]);
-        learn(search, e->args[i], extreme_range(e->op, within, other), depth);
+        learn(search, e->args[i], extreme_range(e->op, within, other));
     }
 }
 
@@ -213,34 +220,43 @@ static bool keeps_range(const Statement *s, const Expr *cast) {
 }
 
 /* The element of a temporary has the value that it was given. */
-static void learn_element(Search *search, const Expr *read, Interval within, int depth) {
+static void learn_element(Search *search, const Expr *read, Interval within) {
     const Expr *value = behind_read(search->statement, read);
     if (value)
-        learn(search, value, within, depth);
+        learn(search, value, within);
+}
+
+/* What e is made of, where its value is within the range. */
+static void learn_parts(Search *search, const Expr *e, Interval within) {
+    if (e->kind == EXPR_READ)
+        learn_element(search, e, within);
+    else if (e->kind == EXPR_CAST && keeps_range(search->statement, e))
+        learn(search, e->args[0], within);
+    else if (expr_is_op(e, OP_MIN) || expr_is_op(e, OP_MAX))
+        learn_extreme(search, e, within);
+    else if (expr_is_op(e, OP_SELECT))
+        learn_choice(search, e, within);
+    else if (e->kind == EXPR_OP && op_info[e->op].class == CLASS_ARITHMETIC && never_wraps(search->statement, e))
+        learn_operands(search, e, within);
 }
 
 /* The value of e is within the range. */
-static void learn(Search *search, const Expr *e, Interval within, int depth) {
-    search->statement->builder->narrowing_steps--;
-    if (narrowing_ends(search->statement) || depth == 0 || !type_is_integer(e->type))
+static void learn(Search *search, const Expr *e, Interval within) {
+    Builder *builder = search->statement->builder;
+    builder->narrowing_steps--;
+    if (narrowing_ends(search->statement) || builder->narrowing_depth == 0 || !type_is_integer(e->type))
         return;
     if (is_sought(search, e)) {
         search->found = true;
         search->range = meet(search->range, within);
     }
+    builder->narrowing_depth--;
     within = meet(within, value_range(search->statement, NULL, e));
     if (range_is_empty(within))
         search->range = nothing;
-    else if (e->kind == EXPR_READ)
-        learn_element(search, e, within, depth - 1);
-    else if (e->kind == EXPR_CAST && keeps_range(search->statement, e))
-        learn(search, e->args[0], within, depth - 1);
-    else if (expr_is_op(e, OP_MIN) || expr_is_op(e, OP_MAX))
-        learn_extreme(search, e, within, depth - 1);
-    else if (expr_is_op(e, OP_SELECT))
-        learn_choice(search, e, within, depth - 1);
-    else if (e->kind == EXPR_OP && op_info[e->op].class == CLASS_ARITHMETIC && never_wraps(search->statement, e))
-        learn_operands(search, e, within, depth - 1);
+    else
+        learn_parts(search, e, within);
+    builder->narrowing_depth++;
 }
 
 /* --- comparisons -------------------------------------------------------------------------------------------------- */
@@ -281,8 +297,8 @@ static void learn_integers(Search *search, Op op, const Expr *x, const Expr *y) 
     bool counts = a.has_low && a.low >= 0 && b.has_low && b.low >= 0;
     if (x->type == TYPE_UINT64 && !counts)
         return;
-    learn(search, x, compared_range(op, a, b), DEPTH_LIMIT);
-    learn(search, y, compared_range(comparisons[comparison_row(op)].exchanged, b, a), DEPTH_LIMIT);
+    learn(search, x, compared_range(op, a, b));
+    learn(search, y, compared_range(comparisons[comparison_row(op)].exchanged, b, a));
 }
 
 /* Up to where a type of floats holds all integers. */
@@ -311,7 +327,7 @@ static void learn_reals(Search *search, Op op, const Expr *x, const Expr *y) {
     int64_t down = (int64_t)floor(y->real), up = (int64_t)ceil(y->real);
     bool rounds_up = op == OP_LT || op == OP_GE;
     if (down == up || (op != OP_EQ && op != OP_NE))
-        learn(search, integer, compared_range(op, own, point(rounds_up ? up : down)), DEPTH_LIMIT);
+        learn(search, integer, compared_range(op, own, point(rounds_up ? up : down)));
     else if (op == OP_EQ)
         search->range = nothing;
 }
@@ -386,7 +402,7 @@ bool compares_result(const Statement *s, const Expr *comparison, const Expr *e) 
 
 bool never_holds(const Statement *s, const Under *under) {
     Search search = {.statement = s};
-    if (!is_short(s, under->condition))
+    if (s->builder->narrowing_depth < DEPTH_LIMIT - NESTED_LIMIT || !is_short(s, under->condition))
         return false;
     learn_condition(&search, under->condition, under->holds);
     bool never = range_is_empty(search.range);

@@ -8,6 +8,7 @@
  * reads are known to be inside; and only one that reads some tensor by all its indices alone, so that the new tensor is
  * not larger than that one. Programs with recurrences are left as they are.
  */
+#include "lang/random.h"
 #include "sema/check.h"
 
 #include <string.h>
@@ -21,12 +22,14 @@ typedef struct Temporary {
     const Tensor *tensor;
     Vars axes;
     Expr *value;
+    uint64_t form;
 } Temporary;
 
 /* A function of the elements of a stage. */
 typedef struct Occurrence {
     const Stage *stage;
     Expr *value;
+    uint64_t form;
     Vars vars;
 } Occurrence;
 
@@ -122,19 +125,21 @@ static Expr *renamed(Arena *arena, Expr *e, const Vars *from, const Vars *to) {
     return expr_substitute(arena, e, list, from->count);
 }
 
-/* Whether they may be equal with other variables. */
-static bool is_alike(const Expr *a, const Expr *b) {
-    if (a->kind != b->kind || a->type != b->type || a->count != b->count)
-        return false;
-    bool alike = a->kind == EXPR_OP ? a->op == b->op : a->kind != EXPR_READ || a->tensor == b->tensor;
-    for (int i = 0; i < a->count && alike; i++)
-        alike = is_alike(a->args[i], b->args[i]);
-    return alike;
+/* Of what it is but for its variables and numbers: the same for values that are equal with other variables. */
+static uint64_t form_of(const Expr *e) {
+    uint64_t form = hash_mix((uint64_t)e->kind * 64 + (uint64_t)e->type + ((uint64_t)e->count << 16));
+    if (e->kind == EXPR_OP)
+        form = hash_mix(form + (uint64_t)e->op);
+    if (e->kind == EXPR_READ)
+        form = hash_mix(form + (uint64_t)(uintptr_t)e->tensor);
+    for (int i = 0; i < e->count; i++)
+        form = hash_mix(form + form_of(e->args[i]));
+    return form;
 }
 
-/* Whether the values are equal if the axes are. */
+/* Whether the values, which have the same form, are equal if the axes are. */
 static bool is_same(Arena *arena, Expr *a, const Vars *a_vars, Expr *b, const Vars *b_vars) {
-    bool same = a_vars->count == b_vars->count && is_alike(a, b);
+    bool same = a_vars->count == b_vars->count;
     for (int i = 0; i < a_vars->count && same; i++)
         same = expr_equal(a_vars->items[i]->extent, b_vars->items[i]->extent);
     return same && expr_equal(renamed(arena, a, a_vars, b_vars), b);
@@ -186,9 +191,11 @@ static bool is_of_all_indices(const Stage *stage, const Expr *e, const Vars *var
 static bool is_again_in_stage(const Making *making, const Stage *stage, Expr *e, const Vars *vars) {
     if (!is_of_all_indices(stage, e, vars))
         return false;
+    uint64_t form = form_of(e);
     for (int o = 0; o < making->occurrences.count; o++) {
         const Occurrence *other = &making->occurrences.items[o];
-        if (other->stage != stage && is_same(making->arena, e, vars, other->value, &other->vars))
+        if (other->form == form && other->stage != stage &&
+            is_same(making->arena, e, vars, other->value, &other->vars))
             return true;
     }
     return false;
@@ -197,7 +204,7 @@ static bool is_again_in_stage(const Making *making, const Stage *stage, Expr *e,
 static void list_functions(Making *making, const Stage *stage, Expr *e) {
     Vars vars;
     if (find_vars(making->arena, e, &vars) && is_of_all_indices(stage, e, &vars))
-        list_push(making->arena, &making->occurrences, ((Occurrence){stage, e, vars}));
+        list_push(making->arena, &making->occurrences, ((Occurrence){stage, e, form_of(e), vars}));
     for (int i = 0; i < certain_arguments(e); i++)
         list_functions(making, stage, e->args[i]);
 }
@@ -235,6 +242,7 @@ static Temporary *make_temporary(Making *making, const Stage *stage, Expr *e, co
         list_push(arena, &temporary.axes,
                   var_new(arena, VAR_AXIS, TYPE_INT64, vars->items[i]->name, vars->items[i]->extent));
     temporary.value = renamed(arena, e, vars, &temporary.axes);
+    temporary.form = form_of(e);
     temporary.tensor = new_temporary(making, stage, e->type, &temporary.axes);
     Stage *own = stage_new(arena, (Component){.tensor = temporary.tensor, .value = temporary.value});
     own->axes = temporary.axes.items;
@@ -244,11 +252,19 @@ static Temporary *make_temporary(Making *making, const Stage *stage, Expr *e, co
     return &making->made.items[making->made.count - 1];
 }
 
+/* The temporary that has the value; NULL: there is none. */
+static const Temporary *find_made(const Making *making, Expr *e, const Vars *vars) {
+    uint64_t form = form_of(e);
+    for (int i = 0; i < making->made.count; i++) {
+        const Temporary *made = &making->made.items[i];
+        if (made->form == form && is_same(making->arena, e, vars, made->value, &made->axes))
+            return made;
+    }
+    return NULL;
+}
+
 static Expr *read_temporary(Making *making, const Stage *stage, Expr *e, const Vars *vars) {
-    const Temporary *found = NULL;
-    for (int i = 0; i < making->made.count && !found; i++)
-        if (is_same(making->arena, e, vars, making->made.items[i].value, &making->made.items[i].axes))
-            found = &making->made.items[i];
+    const Temporary *found = find_made(making, e, vars);
     found = found ? found : make_temporary(making, stage, e, vars);
     making->changed = true;
     Expr **indices = ARENA_ARRAY(making->arena, Expr *, vars->count);
@@ -271,14 +287,13 @@ static Expr *with_temporaries(Making *making, const Stage *stage, Expr *e) {
 static const Stage *make_again(Making *making, const Stage *stage) {
     Expr *value = stage->components[0].value;
     Vars vars, axes = {.items = stage->axes, .count = stage->axis_count};
-    bool known = false, whole = stage->combine == COMBINE_NONE && find_vars(making->arena, value, &vars) &&
+    bool whole = stage->combine == COMBINE_NONE && find_vars(making->arena, value, &vars) &&
                                 vars.count == axes.count && making->chooses(making, stage, value, &vars);
     for (int i = 0; i < axes.count && whole; i++)
         whole = vars.items[i] == axes.items[i];
-    for (int i = 0; i < making->made.count && whole; i++)
-        known |= is_same(making->arena, value, &vars, making->made.items[i].value, &making->made.items[i].axes);
-    if (whole && !known) {
-        list_push(making->arena, &making->made, ((Temporary){stage->components[0].tensor, axes, value}));
+    if (whole && !find_made(making, value, &vars)) {
+        list_push(making->arena, &making->made,
+                  ((Temporary){stage->components[0].tensor, axes, value, form_of(value)}));
         return stage;
     }
     Stage *again = stage_copy(making->arena, stage);

@@ -320,24 +320,26 @@ static void visit_stage(Canon *canon, int number) {
     list_push(canon->arena, &canon->stages, stage);
 }
 
-/* Reads of earlier steps of a scan do not count: they form a circle. */
-static bool is_read(const Canon *canon, int number) {
-    const Stage *written = canon->program->stages[number];
-    for (int s = 0; s < canon->program->stage_count; s++) {
-        if (written->scan && canon->program->stages[s]->scan == written->scan && s <= number)
-            continue;
-        for (int c = 0; c < written->component_count; c++)
-            if (stage_uses_tensor(canon->program->stages[s], written->components[c].tensor))
-                return true;
-    }
-    return false;
+/* Marks the stages that others read. Reads of earlier steps of a scan do not count: they form a circle. */
+static bool *find_read(const Canon *canon) {
+    const Program *program = canon->program;
+    bool *is_read = ARENA_ARRAY(canon->arena, bool, program->stage_count + 1);
+    for (int s = 0; s < program->stage_count; s++)
+        EACH_STAGE_READ(read, program->stages[s]) {
+            int number = stage_of(canon, read->tensor);
+            const Scan *scan = number >= 0 ? program->stages[number]->scan : NULL;
+            if (number >= 0 && !(scan && program->stages[s]->scan == scan && s <= number))
+                is_read[number] = true;
+        }
+    return is_read;
 }
 
 static void visit_all(Canon *canon) {
+    const bool *is_read = find_read(canon);
     for (;;) {
         int next = -1;
         for (int s = 0; s < canon->program->stage_count; s++)
-            if (!canon->visited[s] && !is_read(canon, s) &&
+            if (!canon->visited[s] && !is_read[s] &&
                 (next < 0 || stage_hash(canon, s) < stage_hash(canon, next)))
                 next = s;
         if (next < 0)

@@ -317,11 +317,10 @@ static bool is_of_elements(const StageUses *facts, const Stage *root) {
            stage_first_scatter(stage) == stage->axis_count && same_domain(stage, root);
 }
 
-/* Whether all elements behind the stage read its own element alone. */
-static bool all_read_own_element(Grouping *grouping, const Members *elements, int stage) {
-    for (int m = place_among(elements, stage + 1); m < elements->numbers.count; m++)
-        if (!all_reads(grouping, grouping->facts[elements->numbers.items[m]].stage, grouping->facts[stage].stage, 0,
-                       own_element_test))
+/* Whether all that read the stage read its own element alone. */
+static bool all_read_own_element(Grouping *grouping, const StageUses *facts) {
+    for (int c = 0; c < facts->consumers.count; c++)
+        if (!all_reads(grouping, grouping->facts[facts->consumers.items[c]].stage, facts->stage, 0, own_element_test))
             return false;
     return true;
 }
@@ -336,7 +335,7 @@ bool absorb_elements(Grouping *grouping, const StageUses *root, Members *members
         int s = sources.numbers.items[--sources.numbers.count];
         const StageUses *facts = &grouping->facts[s];
         if (!only_used_in(grouping, facts, &elements) || !is_of_elements(facts, root->stage) ||
-            !all_read_own_element(grouping, &elements, s))
+            !all_read_own_element(grouping, facts))
             continue;
         any = true;
         take_source(grouping, &sources, &elements, s);

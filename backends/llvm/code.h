@@ -120,6 +120,7 @@ typedef struct Code {
     LIST(KnownAddress) addresses; /* computed in addresses_block, for the variables' present values */
     LIST(KnownDivisor) divisors;  /* computed in divisors_block, while only stores follow each other */
     LLVMBasicBlockRef addresses_block, divisors_block;
+    Map accesses;             /* Stmt that allocates registers -> Accesses */
     Map placements;           /* Tensor -> Placement: where the kernel's temporaries go */
     Map slices;               /* Stmt of a parallel loop -> Slices: its threads' temporaries */
     Map shared;               /* SharedNest -> SharedCode */

@@ -55,10 +55,11 @@ static bool same_elements(const Elements *a, const Elements *b) {
     return a->first == b->first && a->lanes == b->lanes && (a->stride == b->stride || a->lanes == 1);
 }
 
+/* What is accessed of a buffer inside an allocation of it. */
 typedef struct Accesses {
     Arena *arena;
-    const Tensor *tensor;
     int64_t extent;
+    bool shuffles; /* some stores keep shuffled vectors */
     LIST(Elements) list;
 } Accesses;
 
@@ -71,24 +72,64 @@ static void add_access(Accesses *accesses, const Expr *index, int lanes) {
     list_push(accesses->arena, &accesses->list, elements);
 }
 
-static void note_statements(Accesses *accesses, Stmt *const *statements, int count) {
-    EACH_STMT_OF(stmt, statements, count) {
-        if (stmt->kind == STMT_STORE && stmt->tensor == accesses->tensor && stmt->index_count)
-            add_access(accesses, stmt->index[0], stmt->value->lanes);
-        EACH_STMT_READ(read, stmt)
-            if (read->tensor == accesses->tensor && read->count)
-                add_access(accesses, read->args[0], read->lanes);
-    }
-}
-
-/* --- the pieces --- */
-
 static int64_t extent_of(const Tensor *tensor) {
     int64_t extent = tensor_elements(tensor);
     if (extent < 0)
         INTERNAL_ERROR("the register buffer %s has no constant size", tensor->name);
     return extent;
 }
+
+typedef struct Walk {
+    Code *code;
+    Map open; /* Tensor -> Accesses of the allocation around */
+} Walk;
+
+static void note_own(const Walk *walk, const Stmt *stmt) {
+    Accesses *stored = stmt->kind == STMT_STORE ? address_map_get(&walk->open, stmt->tensor) : NULL;
+    if (stored)
+        stored->shuffles |= stmt->value->kind == EXPR_SHUFFLE;
+    if (stored && stmt->index_count)
+        add_access(stored, stmt->index[0], stmt->value->lanes);
+    EACH_STMT_READ(read, stmt) {
+        Accesses *loaded = read->count ? address_map_get(&walk->open, read->tensor) : NULL;
+        if (loaded)
+            add_access(loaded, read->args[0], read->lanes);
+    }
+}
+
+static void note_statements(Walk *walk, Stmt *const *statements, int count);
+
+/* Notes the accesses of the allocation, and of all allocations of registers inside: one walk serves them all. */
+static Accesses *note_allocation(Walk *walk, const Stmt *allocation) {
+    Arena *arena = walk->code->arena;
+    Accesses *own = ARENA_NEW(arena, Accesses), *outer = address_map_get(&walk->open, allocation->tensor);
+    *own = (Accesses){.arena = arena, .extent = extent_of(allocation->tensor)};
+    address_map_set(arena, &walk->code->accesses, allocation, own);
+    address_map_set(arena, &walk->open, allocation->tensor, own);
+    note_statements(walk, allocation->body, allocation->count);
+    address_map_set(arena, &walk->open, allocation->tensor, outer);
+    return own;
+}
+
+static void note_statements(Walk *walk, Stmt *const *statements, int count) {
+    for (int i = 0; i < count; i++) {
+        const Stmt *stmt = statements[i];
+        if (stmt->kind == STMT_ALLOCATE && stmt->tensor->scope == SCOPE_REGISTER) {
+            note_allocation(walk, stmt);
+            continue;
+        }
+        note_own(walk, stmt);
+        note_statements(walk, stmt->body, stmt->count);
+        note_statements(walk, stmt->otherwise, stmt->otherwise_count);
+    }
+}
+
+static const Accesses *accesses_of(Code *code, const Stmt *allocation) {
+    const Accesses *known = address_map_get(&code->accesses, allocation);
+    return known ? known : note_allocation(&(Walk){.code = code}, allocation);
+}
+
+/* --- the pieces --- */
 
 static void add_piece(struct Registers *registers, Elements elements) {
     registers->pieces[registers->count++].elements = elements;
@@ -145,17 +186,6 @@ static void cut_by_ends(Arena *arena, struct Registers *registers, const Accesse
 
 /* --- what is kept --- */
 
-static bool keeps_shuffles(const Tensor *tensor, Stmt *const *statements, int count) {
-    for (int i = 0; i < count; i++) {
-        const Stmt *stmt = statements[i];
-        if ((stmt->kind == STMT_STORE && stmt->tensor == tensor && stmt->value->kind == EXPR_SHUFFLE) ||
-            keeps_shuffles(tensor, stmt->body, stmt->count) ||
-            keeps_shuffles(tensor, stmt->otherwise, stmt->otherwise_count))
-            return true;
-    }
-    return false;
-}
-
 bool registers_hold_memory(const struct Registers *registers) {
     return registers->as_memory;
 }
@@ -168,16 +198,13 @@ static LLVMTypeRef vector_type(Code *code, const struct Registers *registers, in
 struct Registers *registers_new(Code *code, const Stmt *allocation) {
     struct Registers *registers = ARENA_NEW(code->arena, struct Registers);
     const Tensor *tensor = allocation->tensor;
-    *registers = (struct Registers){.tensor = tensor,
-                                    .extent = extent_of(tensor),
-                                    .as_memory = keeps_shuffles(tensor, allocation->body, allocation->count)};
+    const Accesses *accesses = accesses_of(code, allocation);
+    *registers = (struct Registers){.tensor = tensor, .extent = accesses->extent, .as_memory = accesses->shuffles};
     registers->pieces = ARENA_ARRAY(code->arena, Piece, registers->extent);
     registers->piece_at = ARENA_ARRAY(code->arena, int, registers->extent);
-    Accesses accesses = {.arena = code->arena, .tensor = tensor, .extent = registers->extent};
-    note_statements(&accesses, allocation->body, allocation->count);
-    if (!cut_by_vectors(registers, &accesses)) {
+    if (!cut_by_vectors(registers, accesses)) {
         forget_pieces(registers);
-        cut_by_ends(code->arena, registers, &accesses);
+        cut_by_ends(code->arena, registers, accesses);
     }
     for (int i = 0; i < registers->count; i++) {
         LLVMTypeRef type = vector_type(code, registers, registers->pieces[i].elements.lanes);

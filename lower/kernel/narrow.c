@@ -7,7 +7,7 @@
  */
 #include "lower/kernel/passes.h"
 
-enum { LEAST_BYTES = 16 }; /* the shortest vector */
+enum { LEAST_BYTES = 16 /* the shortest vector */, MANY_BUFFERS = 32 };
 
 /* One vector of a register buffer. */
 typedef struct Part {
@@ -223,15 +223,34 @@ static bool can_narrow(Narrow *narrow, const Stmt *allocate, bool by_forms) {
     return worth_it(narrow);
 }
 
+/* Whether the statement stores only the first lanes of its value. */
+static bool stores_first_lanes(const Stmt *stmt) {
+    return stmt->kind == STMT_STORE && stmt->guard && lanes_left(stmt->guard, stmt->value->lanes) < stmt->value->lanes;
+}
+
+/* What was seen of the kernel so far. */
+typedef struct Seen {
+    int first_lanes; /* stores of the first lanes of a value */
+    int buffers;     /* of registers */
+} Seen;
+
+/* Each buffer is looked for in all that its allocation is around: in many others only where first lanes are stored.
+ * Elsewhere no more would become narrow than what nobody reads. */
 static Stmt *narrow_allocate(Arena *arena, Stmt *stmt, void *context) {
     Narrow narrow = {.arena = arena, .tensor = stmt->tensor};
-    stmt = stmt_map_bodies(arena, stmt, narrow_allocate, context);
+    Seen *seen = context, before = *seen;
+    stmt = stmt_map_bodies(arena, stmt, narrow_allocate, seen);
+    seen->first_lanes += stores_first_lanes(stmt);
     if (stmt->kind != STMT_ALLOCATE || stmt->tensor->scope != SCOPE_REGISTER)
+        return stmt;
+    seen->buffers++;
+    if (seen->first_lanes == before.first_lanes && seen->buffers - before.buffers > MANY_BUFFERS)
         return stmt;
     bool good = can_narrow(&narrow, stmt, false) && can_narrow(&narrow, stmt, true);
     return good ? stmt_map_bodies(arena, stmt, narrow_stmt, &narrow) : stmt;
 }
 
 void pass_narrow(Kernel *kernel) {
-    kernel->body = narrow_allocate(kernel->arena, kernel->body, NULL);
+    Seen seen = {0};
+    kernel->body = narrow_allocate(kernel->arena, kernel->body, &seen);
 }

@@ -259,6 +259,7 @@ typedef struct Context {
     bool is_small;     /* the kernel is small: tiles with loops inside are worth such copies */
     bool counts;       /* make copies for leftovers of unrolled loops: masks are cheap */
     bool in_loop;      /* inside some loop; outside all, allocations surround whole stages and nothing is decided */
+    bool looked_at;    /* if the list has one statement, there are no versions of it: it is alone in an allocation */
 } Context;
 
 static StmtList version_list(Context context, const StmtList *body);
@@ -691,6 +692,7 @@ static Stmt *cut_loop(Arena *arena, Stmt *loop) {
 static Stmt *version_below(Context context, Stmt *stmt) {
     if (stmt->kind == STMT_TOGETHER)
         return stmt;
+    context.looked_at = context.in_loop && stmt->kind == STMT_ALLOCATE;
     context.in_loop |= stmt->kind == STMT_FOR;
     context.chosen |= stmt->kind == STMT_FOR && loop_kind_is_expanded(stmt->loop); /* lanes use masks */
     StmtList body = stmts_of(stmt->body, stmt->count), otherwise = stmts_of(stmt->otherwise, stmt->otherwise_count);
@@ -743,7 +745,7 @@ static Stmt *version_run(Context context, const StmtList *run) {
 /* The longest run of statements from `first` on that each have versions to make. */
 static int run_length(Context context, const StmtList *body, int first) {
     int length = 0;
-    while (first + length < body->count) {
+    while (first + length < body->count && !(context.looked_at && body->count == 1)) {
         if (!context.in_loop && body->items[first + length]->kind == STMT_ALLOCATE)
             break;
         Version v = collect_all(context, body->items + first + length, 1);
