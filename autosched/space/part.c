@@ -295,6 +295,6 @@ const Nest *common_nest(Arena *arena, Space *space) {
     return sketch_nest(arena, space, &nothing, &empty);
 }
 
-const Stage *inlined_stage(Space *space, const Stage *stage) {
+const Stage *inlined_stage(const Space *space, const Stage *stage) {
     return space->present[program_stage_index(space->program, stage)];
 }

@@ -14,26 +14,27 @@
  * threads: rfactor keeps a partial result for each piece, outside all members. A stage that scatters is such a group,
  * without leading axes if the scattered ones come first.
  */
+#include "autosched/space/along.h"
 #include "autosched/space/tile.h"
 #include "lang/machine.h"
 
 #include <string.h>
 
 enum { UNKNOWN_LIMIT = 4 /* for run-time sizes: vectors, of which all but one may be empty */ };
-enum { UNROLL_LIMIT = 8, ROW_LEAST = 8, ROWS_LIMIT = 8 };
+enum { UNROLL_LIMIT = 8, ROWS_LIMIT = 8 };
 enum { CODE_LIMIT = 64 /* weight of all vectors of a step */ };
 enum { FEW_TERMS = 16 /* terms of rows that are lanes */ };
 enum {
     SCATTER_STEPS = 4,
     STREAMS = 4,
     PIECES_A_THREAD = 4 /* if their number is unknown */,
-    PIECE_LEAST = 4096 /* terms */,
-    LONG_ROW = 128
+    PIECE_LEAST = 4096 /* terms */
 };
 static const double forked_part = 2. / 3; /* of a machine's least work for threads: rows wait for their ends anyway */
 
 typedef struct RowMember {
     const Stage *stage;
+    const Stage *reads; /* the stage with what is inlined into it */
     int unroll;       /* gene: vectors in a step, or -1 */
     int vector_gene;  /* gene: whether the vector loop is used; -1: there is none */
     bool fused;       /* the last two reductions are one loop */
@@ -72,7 +73,7 @@ typedef enum RowParallel { ROWS_SERIAL, ROWS_PARALLEL, ROWS_PARALLEL_FIRST } Row
 static const Var *vector_axis(const Group *group, const Stage *stage, int depth, bool *reduction) {
     *reduction = stage->reduction_count > 0 && stage->axis_count <= depth;
     if (*reduction)
-        return stage->reductions[stage->reduction_count - 1];
+        return last_reduction(stage);
     if (stage->axis_count <= depth || stage_scatters(stage, stage->axis_count - 1))
         return NULL;
     bool steps = group->scan && stage->scan == group->scan && stage->step == stage->axis_count - 1;
@@ -80,144 +81,6 @@ static const Var *vector_axis(const Group *group, const Stage *stage, int depth,
         return NULL;
     const Var *last = stage->axes[stage->axis_count - 1 - steps];
     return stage_place_uses(stage, last) ? NULL : last;
-}
-
-/* Whether a read is contiguous along the axis; *other: another one is not. */
-static bool reads_along(const Stage *stage, const Var *axis, bool *other) {
-    bool contiguous = false;
-    *other = false;
-    EACH_VALUE_READ(read, stage) {
-        int dimension;
-        int64_t coefficient;
-        AccessKind kind = access_along(read, axis, &dimension, &coefficient);
-        contiguous |= kind == ACCESS_CONTIGUOUS;
-        *other |= kind == ACCESS_STRIDED || kind == ACCESS_IRREGULAR;
-    }
-    return contiguous;
-}
-
-/* Whether all reads along the axis are contiguous. */
-static bool runs_along_memory(const Stage *stage, const Var *axis) {
-    bool other;
-    return reads_along(stage, axis, &other) && !other;
-}
-
-/* In a ragged reduction it is enough that some reads are contiguous. */
-bool stage_reduces_along_memory(const Stage *stage) {
-    if (stage->combine == COMBINE_NONE || stage->reduction_count == 0)
-        return false;
-    bool other;
-    return reads_along(stage, stage->reductions[stage->reduction_count - 1], &other) &&
-           (!other || stage_is_ragged(stage));
-}
-
-/* Whether one of a read's first `count` indices uses one of the variables. */
-static bool uses_below(const Expr *read, int count, const Var *outer, const Var *inner) {
-    for (int d = 0; d < count; d++)
-        if (expr_uses_var(read->args[d], outer) || expr_uses_var(read->args[d], inner))
-            return true;
-    return false;
-}
-
-static bool is_var(const Expr *e, const Var *var) {
-    return e->kind == EXPR_VAR && e->var == var;
-}
-
-static bool is_adjacent(const Expr *read, const Var *outer, const Var *inner) {
-    int last = read->count - 1;
-    return last >= 1 && !read->otherwise && !uses_below(read, last - 1, outer, inner) &&
-           is_var(read->args[last - 1], outer) && is_var(read->args[last], inner) &&
-           expr_equal(read->tensor->dims[last], inner->extent);
-}
-
-/* Whether the last two reductions are contiguous in all that is read, so that they can run as one loop. A long last
- * reduction needs that not: streams of rows are better then. */
-static bool runs_on(const Stage *stage) {
-    int last = stage->reduction_count - 1;
-    if (last < 1 || axis_extent(stage->reductions[last]) >= LONG_ROW)
-        return false;
-    const Var *outer = stage->reductions[last - 1], *inner = stage->reductions[last];
-    bool any = false;
-    EACH_VALUE_READ(read, stage)
-        if (uses_below(read, read->count, outer, inner)) {
-            if (!is_adjacent(read, outer, inner))
-                return false;
-            any = true;
-        }
-    return any;
-}
-
-/* The number of reduction loops, the last two counted once if they are one. */
-static int reduction_loops(const Stage *stage) {
-    return stage->reduction_count - runs_on(stage);
-}
-
-/* Terms of the loop along memory; -1: known at run time only. */
-static int64_t row_extent(const Stage *stage) {
-    int last = stage->reduction_count - 1;
-    int64_t extent = axis_extent(stage->reductions[last]);
-    int64_t around = runs_on(stage) ? axis_extent(stage->reductions[last - 1]) : 1;
-    return extent < 0 || around < 0 ? -1 : extent * around;
-}
-
-/* Whether reads are contiguous along the stage's last axis too. */
-static bool reads_along_last(const Stage *stage) {
-    return stage->axis_count > 0 && runs_along_memory(stage, stage->axes[stage->axis_count - 1]);
-}
-
-/* Whether neighbours along the last axis can be computed together, and suffice for vectors that do not wait for each
- * other (a filter): no lanes of rows must be combined. Not in a ragged reduction, where each has rows of its own. */
-static bool suits_columns(const Space *space, const Stage *stage) {
-    if (stage_is_ragged(stage))
-        return false;
-    int64_t extent = reads_along_last(stage) ? axis_extent(stage->axes[stage->axis_count - 1]) : 0;
-    int64_t least = space->target->machine->chains * target_lanes(space->target, stage->components[0].tensor->type);
-    return extent < 0 || extent >= least;
-}
-
-bool stage_is_column_reduction(const Space *space, const Stage *stage) {
-    return stage->combine != COMBINE_NONE && stage->reduction_count > 0 && stage->component_count == 1 &&
-           !stage->scan && stage_first_scatter(stage) == stage->axis_count && reads_along_last(stage) &&
-           !stage_is_row_reduction(space, stage);
-}
-
-/* Whether an axis has too few values for tiles to pay by reuse. */
-static bool has_few_values(const Var *axis) {
-    const Expr *extent = axis->extent;
-    bool few = extent->kind == EXPR_VAR && extent->var->most > 0 && extent->var->most <= FEW_SUMS;
-    return few || axis_extent(axis) == 1;
-}
-
-/* Whether the largest operand is not reused, as the keys of one query: a tile gains nothing. */
-static bool reads_each_once(const Space *space, const Stage *stage) {
-    bool once = false;
-    EACH_VALUE_READ(read, stage) {
-        once |= !read->otherwise && read_is_injective(stage, read);
-        SKIP_BELOW(read);
-    }
-    int64_t extent = row_extent(stage);
-    return once && (extent < 0 || extent >= 2 * target_lanes(space->target, stage->components[0].tensor->type));
-}
-
-/* Whether lanes would be fetched one by one between the two ends of each row, without masks for these: then rows are
- * computed term by term. */
-static bool is_ragged_gather(const Space *space, const Stage *stage) {
-    bool other;
-    return !space->target->gathers && stage_is_ragged(stage) &&
-           reads_along(stage, stage->reductions[stage->reduction_count - 1], &other) && other;
-}
-
-/* A user's combiner combines lanes as slowly as several vectors: its short rows are computed side by side. */
-bool stage_is_row_reduction(const Space *space, const Stage *stage) {
-    int long_axes = 0;
-    for (int a = 0; a < stage->axis_count; a++)
-        long_axes += !has_few_values(stage->axes[a]);
-    if (stage_is_ordered(space->program, stage) || stage->scan || !stage_reduces_along_memory(stage) ||
-        (stage_has_reuse(stage) && long_axes > 1 && !reads_each_once(space, stage)) || suits_columns(space, stage))
-        return false;
-    int64_t extent = row_extent(stage), least = stage->combine == COMBINE_DECLARED ? LONG_ROW : ROW_LEAST;
-    return stage_first_scatter(stage) == stage->axis_count && (extent < 0 || extent >= least) &&
-           !is_ragged_gather(space, stage);
 }
 
 /* *shorter: these are fewer than registers have. */
@@ -237,12 +100,12 @@ static int64_t piece_count(const Space *space, const Stage *stage) {
     double terms = 1;
     for (int r = 0; r < stage->reduction_count; r++)
         terms *= (double)axis_extent(stage->reductions[r]);
-    int64_t first = reduction_loops(stage) == 1 ? row_extent(stage) : axis_extent(stage->reductions[0]);
+    int64_t first = reduction_loops(stage) == 1 ? row_extent(stage) : axis_extent(reduction_at(stage, 0));
     return first >= pieces && terms >= (double)(pieces * PIECE_LEAST) ? pieces : 1;
 }
 
 static void make_pieces(Space *space, Group *group, const char *base, RowMember *member) {
-    member->pieces = member->reduction ? piece_count(space, member->stage) : 1;
+    member->pieces = member->reduction ? piece_count(space, member->reads) : 1;
     member->piece = space_local_name(space, group, arena_printf(space->arena, "%s_t", base));
     member->rest = space_local_name(space, group, arena_printf(space->arena, "%s_r", base));
     member->share = space_local_name(space, group, arena_printf(space->arena, "%s_s", base));
@@ -250,11 +113,11 @@ static void make_pieces(Space *space, Group *group, const char *base, RowMember 
 
 /* Steps of each stream of the reduction around the one along memory; 0: no streams. */
 static int64_t stream_steps(const RowMember *member, bool pieces) {
-    const Stage *stage = member->stage;
+    const Stage *stage = member->reads;
     int loops = reduction_loops(stage);
     if (!member->reduction || loops < 2 || !stage_reduces_along_memory(stage))
         return 0;
-    int64_t extent = axis_extent(stage->reductions[loops - 2]);
+    int64_t extent = axis_extent(reduction_at(stage, loops - 2));
     int64_t streams = pieces && loops == 2 ? STREAMS * member->pieces : STREAMS;
     return extent > 0 && extent % streams == 0 ? extent / streams : 0;
 }
@@ -270,12 +133,13 @@ static int64_t unroll_limit(Space *space, const RowMember *member, const Var *ax
 }
 
 static void make_member(Space *space, Group *group, const Stage *stage, int depth, RowMember *member) {
-    *member = (RowMember){.stage = stage, .unroll = -1, .vector_gene = -1, .pieces = 1};
-    const Var *axis = vector_axis(group, stage, depth, &member->reduction);
-    if (!axis || (!member->reduction && stage->reduction_count > 0 && !runs_along_memory(stage, axis)))
+    const Stage *reads = inlined_stage(space, stage);
+    *member = (RowMember){.stage = stage, .reads = reads, .unroll = -1, .vector_gene = -1, .pieces = 1};
+    const Var *axis = vector_axis(group, reads, depth, &member->reduction);
+    if (!axis || (!member->reduction && stage->reduction_count > 0 && !runs_along_memory(reads, axis)))
         return;
-    member->fused = member->reduction && runs_on(stage);
-    member->extent = member->fused ? row_extent(stage) : axis_extent(axis);
+    member->fused = member->reduction && runs_on(reads);
+    member->extent = member->fused ? row_extent(reads) : axis_extent(axis);
     member->lanes = lanes_of(space, stage, axis, member->extent, &member->shorter);
     if ((member->extent >= 0 && member->extent < 2) || member->lanes < 2)
         return;
@@ -294,7 +158,7 @@ static void make_member(Space *space, Group *group, const Stage *stage, int dept
     make_pieces(space, group, base, member);
     Gene vector = {.kind = GENE_VECTOR, .stage = stage, .structural = true, .count = 2};
     vector.name = arena_printf(space->arena, "%s vector", member->loop);
-    vector.start = !member->reduction || stage_reduces_along_memory(stage);
+    vector.start = !member->reduction || stage_reduces_along_memory(reads);
     member->vector_gene = group_add_gene(space, group, vector);
     Gene unroll = {.kind = GENE_UNROLL, .stage = stage, .register_part = -1, .unroll_part = 0};
     unroll.name = arena_printf(space->arena, "%s unroll", member->loop);
@@ -371,8 +235,8 @@ static bool streams_are_neighbours(const RowMember *member) {
 /* Cuts the loop around the vectors' into streams; each step continues all of them. */
 static void write_streams(Space *space, Sketch *sketch, const RowMember *member, const char *stage, bool pieces,
                           int64_t steps) {
-    int count = reduction_loops(member->stage);
-    const char *around = pieces && count == 2 ? member->rest : member->stage->reductions[count - 2]->name;
+    int count = reduction_loops(member->reads);
+    const char *around = pieces && count == 2 ? member->rest : reduction_at(member->reads, count - 2)->name;
     bool near = streams_are_neighbours(member);
     const char *names[2] = {near ? member->step : member->stream, near ? member->stream : member->step};
     PrimArg args[2] = {arg_name(loop_of(space, stage, around)), arg_int(near ? STREAMS : steps)};
@@ -384,8 +248,8 @@ static void write_streams(Space *space, Sketch *sketch, const RowMember *member,
 /* Cuts the first reduction into pieces, reduced by themselves before all members. Returns the loop over the pieces. */
 static const char *write_pieces(Space *space, Sketch *sketch, const RowMember *member) {
     const Stage *stage = member->stage;
-    bool row = reduction_loops(stage) == 1;
-    const Var *first = stage->reductions[0];
+    bool row = reduction_loops(member->reads) == 1;
+    const Var *first = reduction_at(member->reads, 0);
     const char *names[2] = {member->piece, member->rest}, *task = loop_of(space, member->share, member->piece);
     PrimArg split[2] = {arg_name(loop_of(space, stage->name, row ? member->axis : first->name)),
                         arg_int(ceil_divide(row ? member->extent : axis_extent(first), member->pieces))};
@@ -418,12 +282,23 @@ static void write_reductions_around(Space *space, Sketch *sketch, const RowMembe
     sketch_loops(space, sketch, PRIM_REORDER, order, count + 3);
 }
 
+/* Moves the loop that runs along memory inside all others. */
+static void write_order(Space *space, Sketch *sketch, const Stage *stage) {
+    int count = stage->reduction_count, row = row_of_reduction(stage);
+    if (row == count - 1)
+        return;
+    const char *order[count];
+    for (int r = 0; r < count; r++)
+        order[r] = loop_of(space, stage->name, reduction_at(stage, r)->name);
+    sketch_loops(space, sketch, PRIM_REORDER, order + row, count - row);
+}
+
 /* Fuses the last two reductions, which are contiguous in memory. */
 static void write_fused(Space *space, Sketch *sketch, const RowMember *member) {
-    const Stage *stage = member->stage;
+    const Stage *stage = member->reads;
     PrimArg args[2];
     for (int i = 0; i < 2; i++)
-        args[i] = arg_name(loop_of(space, stage->name, stage->reductions[stage->reduction_count - 2 + i]->name));
+        args[i] = arg_name(loop_of(space, stage->name, reduction_at(stage, stage->reduction_count - 2 + i)->name));
     sketch_add(space, sketch, PRIM_FUSE, 1, &member->axis, 2, args);
 }
 
@@ -445,11 +320,13 @@ static void write_member(Space *space, Sketch *sketch, const RowMember *member, 
         return;
     const char *names[3] = {member->outer, member->inner, member->lane};
     const char *stage = pieces ? member->share : member->stage->name;
+    if (member->reduction)
+        write_order(space, sketch, member->reads);
     if (member->fused)
         write_fused(space, sketch, member);
     if (pieces)
         place = write_pieces(space, sketch, member);
-    bool rest = pieces && reduction_loops(member->stage) == 1;
+    bool rest = pieces && reduction_loops(member->reads) == 1;
     PrimArg args[3] = {arg_name(loop_of(space, stage, rest ? member->rest : member->axis))};
     args[1] = arg_gene(space, sketch, member->unroll, 0);
     args[2] = arg_int(member->lanes);

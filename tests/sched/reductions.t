@@ -39,6 +39,19 @@ done
 like "$(chosen 'def f(float(N) x) -> (y) { s() +=! x(i) y() = s() / N } export f(N=7)')" \
     's.* = split|unroll\(s' "of a few elements"
 
+# The reduction that runs along memory has the vectors, wherever it is written, in both directions, and as what is
+# inlined reads it. Where none does for all that is read, that is one along which a part is contiguous.
+for program in 'y() +=! w(i) * x(i,j)' 'y() +=! v(j) * x(i,j) * w(i)' 'y() +=! v(J - 1 - j) * x(i,j)' \
+    'y() max=! x(I - 1 - i,J - 1 - j) - w(i)' 't(j,i) = abs(x(i,j)) y() +=! t(j,i)'; do
+    like "$(chosen "def f(float(I,J) x, float(I) w, float(J) v) -> (y) { $program } export f(I=30, J=40)")" \
+        '_j_[ov][^)]* = split.*_j_p = rfactor' "neighbours of memory are lanes: $program"
+done
+like "$(chosen 'def f(float(J,L,K) x, float(K,J,L) w) -> (y) { y() min=! x(j,l,k) - w(k,j,l) }
+    export f(J=40, K=30, L=20)')" \
+    'rfactor' "a part of what is read is contiguous"
+unlike "$(chosen 'def f(float(I,J) x, float(L) w) -> (y) { t(i,j,l) = max(x(i,j), w(l))  y(i) +=! t(i,j,l) }
+    export f(I=30, J=40, L=33)')" 'fuse\(y.j, y.l' "two reductions are no row of what is inlined"
+
 like "$(chosen 'def f(float(N,M,C) x) -> (y) { s(n,m) +=! x(n,m,c) t(n,m) max=! x(n,m,c) y(n,m) = s(n,m) / t(n,m) }
     export f(N=4, M=8, C=200)')" 's[0-9]_c_p = rfactor.*s[0-9]_c_p = rfactor' "two reductions of the same rows"
 like "$(chosen 'def f(float(N,C) x) -> (y) { s(c) +=! x(n,c) y(c) = s(c) / 2 } export f(N=512, C=300)')" \
