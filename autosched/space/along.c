@@ -1,7 +1,7 @@
 /* along.c - how a stage runs along memory: which reduction has vectors, and whether rows of it suit the stage.
  *
- * What a stage reads is what it is given with. So row.c asks of a stage with what is inlined into it, as a producer that
- * is contiguous may read another order of memory; stage_is_row_reduction finds that itself.
+ * What a stage reads is what it is given with. So row.c asks of a stage with what is inlined into it, as a producer
+ * that is contiguous may read another order of memory; stage_is_row_reduction finds that itself.
  */
 #include "autosched/space/along.h"
 #include "autosched/space/tile.h"
@@ -35,7 +35,7 @@ bool runs_along_memory(const Stage *stage, const Var *axis) {
     return reads_along(stage, axis, &other) && !other;
 }
 
-/* How well a reduction runs along memory: 2 where all that is read is contiguous, 1 where a part is, 0 where none is. */
+/* How well a reduction runs along memory: 2 where all that is read is contiguous, 1 where a part is, 0 elsewhere. */
 static int contiguity(const Stage *stage, const Var *reduction) {
     bool other, any = reads_along(stage, reduction, &other);
     return any + (any && !other);
