@@ -42,6 +42,22 @@ def f[L=120](float(T, B, H) x, const float(L, 4, H, H) wx, const float(L, 4, H, 
 export f(T=9, B=2, H=16)
 EOF
 within 0 "a hundred and twenty recurrent layers" -O2 -c recurrent.tensor -o recurrent.o
+cat >life.tensor <<'EOF'
+def f(uint8(N, M) x) -> (y) {
+    y(i, j) = x(i, j)
+    for l in 0:1000 {
+        s(i, j) +=! (y(i + d - 1, j + e - 1) else 0) where d in 0:3, e in 0:3, i in 0:N, j in 0:M
+        y(i, j) = s(i, j) == 3 || (s(i, j) == 4 && y(i, j) == 1) ? uint8(1) : uint8(0)
+    }
+}
+export f
+EOF
+within 0 "a thousand generations, each of conditions on the one before" -O2 -c life.tensor -o life.o
+cat >newton.tensor <<'EOF'
+def f(float(N) x) -> (y) { y(i) = x(i)  for l in 0:4000 { y(i) = y(i) - (y(i) * y(i) - x(i)) / (2 * y(i) + 0.1) } }
+export f
+EOF
+within 0 "four thousand values in registers, one after another" -O2 -c newton.tensor -o newton.o
 cat >kinds.tensor <<'EOF'
 def f(float(N) x) -> (y) {
     y(i) = x(i)
