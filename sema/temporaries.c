@@ -22,14 +22,14 @@ typedef struct Temporary {
     const Tensor *tensor;
     Vars axes;
     Expr *value;
-    uint64_t form;
+    uint64_t form; /* of the value (form_of) */
 } Temporary;
 
 /* A function of the elements of a stage. */
 typedef struct Occurrence {
     const Stage *stage;
     Expr *value;
-    uint64_t form;
+    uint64_t form; /* of the value (form_of) */
     Vars vars;
 } Occurrence;
 
@@ -288,7 +288,7 @@ static const Stage *make_again(Making *making, const Stage *stage) {
     Expr *value = stage->components[0].value;
     Vars vars, axes = {.items = stage->axes, .count = stage->axis_count};
     bool whole = stage->combine == COMBINE_NONE && find_vars(making->arena, value, &vars) &&
-                                vars.count == axes.count && making->chooses(making, stage, value, &vars);
+                 vars.count == axes.count && making->chooses(making, stage, value, &vars);
     for (int i = 0; i < axes.count && whole; i++)
         whole = vars.items[i] == axes.items[i];
     if (whole && !find_made(making, value, &vars)) {

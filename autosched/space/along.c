@@ -42,7 +42,8 @@ static int contiguity(const Stage *stage, const Var *reduction) {
 }
 
 /* The reduction along which neighbours are combined in vectors: the last one. Where all is reduced to one element, and
- * no axis can have vectors, it is the one that runs along memory best, and of several the last or the longest. */
+ * no axis can have vectors, it is the one that runs along memory best: of several the last, where that is contiguous in
+ * all that is read, else the longest. */
 int row_of_reduction(const Stage *stage) {
     int last = stage->reduction_count - 1, row = last;
     if (stage->axis_count > 0 || last < 1)
