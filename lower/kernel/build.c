@@ -459,8 +459,10 @@ static bool allocates(const NestStage *stage, int component) {
 /* The list inside the allocations of the stage's buffers. */
 static StmtList with_buffers(Build *b, const NestStage *stage, StmtList list) {
     for (int c = stage->stage->component_count - 1; c >= 0; c--)
-        if (allocates(stage, c))
-            list = stmts_one(b->arena, stmt_allocate(b->arena, stage->buffers[c], list));
+        if (allocates(stage, c)) {
+            const Tensor *kept = address_map_get(&b->kept, stage->buffers[c]);
+            list = stmts_one(b->arena, stmt_allocate(b->arena, kept ? kept : stage->buffers[c], list));
+        }
     return list;
 }
 
@@ -737,7 +739,8 @@ static bool lives_in_registers(const NestStage *stage) {
     return lives_at_root(stage) && !stage->in_scan && stage->buffers[0]->scope == SCOPE_REGISTER;
 }
 
-/* Registers are allocated where they are used: what follows does not look at them, and may run as a function. */
+/* Registers are allocated where they are used: what follows does not look at them, and may run as a function. What
+ * scans keep is decided before their buffers are allocated. */
 static StmtList root_allocations(Build *b, StmtList list) {
     LIST(const Tensor *) registers = {0};
     for (int i = 0; i < b->nest->stage_count; i++)
@@ -745,6 +748,7 @@ static StmtList root_allocations(Build *b, StmtList list) {
             if (allocates(b->nest->stages[i], c))
                 list_push(b->arena, &registers, b->nest->stages[i]->buffers[c]);
     list = allocate_around_uses(b->arena, &list, registers.items, registers.count);
+    finish_scans(b->arena, b->nest, &list, &b->kept);
     for (int i = b->nest->stage_count - 1; i >= 0; i--)
         if (lives_at_root(b->nest->stages[i]) && !lives_in_registers(b->nest->stages[i]))
             list = with_buffers(b, b->nest->stages[i], list);
@@ -772,6 +776,6 @@ Kernel *kernel_build(Arena *arena, const Nest *nest, const ExpandOptions *option
                        .strict = options->strict || nest->program->strict,
                        .part = options->part,
                        .share_each = options->share_each};
-    kernel->body = finish_scans(arena, nest, stmt_block(arena, checks));
+    kernel->body = stmt_block(arena, checks);
     return kernel;
 }

@@ -31,6 +31,7 @@ typedef struct Build {
     Predicates *predicates; /* of the current stage */
     Substitutions pieces;   /* variables of loops that run in pieces, around the current statement */
     Map homed;              /* NestStage -> NestStages: those whose buffers live in its loops, in the nest's order */
+    Map kept;               /* buffers of scans that keep only a few steps -> what is allocated for them */
     int *positions;         /* of each requirement: how many stages must run before it can be checked */
 } Build;
 

@@ -144,8 +144,9 @@ Stmt *scan_by_rows(Arena *arena, Stmt *steps);
 /* Moves the loop over the steps inside those over rows, and stores the last step alone, after it: for a tensor of which
  * nothing outside reads another step. NULL where that cannot be: each step is stored. */
 Stmt *scan_to_last(Arena *arena, Stmt *steps, const Tensor *tensor, int dimension);
-/* The body of the kernel with its scans by rows, and with room only for the steps that are read later. */
-Stmt *finish_scans(Arena *arena, const Nest *nest, Stmt *body);
+/* The statements inside the allocations at the root, with their scans by rows, and with room only for the steps that
+ * are read later. kept: the smaller buffer of each one that is replaced. */
+void finish_scans(Arena *arena, const Nest *nest, StmtList *list, Map *kept);
 Kernel *kernel_build(Arena *arena, const Nest *nest, const ExpandOptions *options);
 void pass_share(Kernel *kernel);
 /* Gives the kernel the notes of its shared nests, for each statement that runs one. */

@@ -22,6 +22,7 @@ typedef struct Steps {
     int64_t count;  /* of kept steps */
     bool last;      /* after the scan only the last step is read */
     bool other;     /* it is used in another way */
+    LIST(Stmt **) uses; /* the places of the statements that use the tensor, in order */
 } Steps;
 
 static void note_store(Steps *steps, const Stmt *stmt) {
@@ -56,7 +57,7 @@ static bool stores_it(const Steps *steps, Stmt *stmt) {
     return false;
 }
 
-/* Visits every statement of a buffer's life; repeated: inside a loop other than that over the steps. */
+/* Visits a statement that may use the buffer, and those inside; repeated: inside a loop other than that over the steps. */
 static void note_uses(Steps *steps, Stmt *stmt, bool repeated) {
     bool loop = stmt->kind == STMT_FOR && stmt->var == steps->var;
     if (loop) {
@@ -80,12 +81,13 @@ static void note_uses(Steps *steps, Stmt *stmt, bool repeated) {
     steps->inside &= !loop;
 }
 
-static bool keeps_few(Steps *steps, const Stmt *life) {
+static bool keeps_few(Steps *steps) {
     int64_t extent, power = 1;
-    EACH_STMT_OF(s, life->body, life->count)
-        note_store(steps, s);
-    for (int i = 0; i < life->count && steps->var && !steps->other; i++)
-        note_uses(steps, life->body[i], false);
+    for (int i = 0; i < steps->uses.count; i++)
+        EACH_STMT(s, *steps->uses.items[i])
+            note_store(steps, s);
+    for (int i = 0; i < steps->uses.count && steps->var && !steps->other; i++)
+        note_uses(steps, *steps->uses.items[i], false);
     while (power < steps->count)
         power *= 2;
     steps->count = power;
@@ -127,62 +129,111 @@ static Stmt *replace_loop(Arena *arena, Stmt *stmt, void *context) {
     return stmt == steps->loop ? steps->rows : stmt_map_bodies(arena, stmt, replace_loop, context);
 }
 
-/* The buffer's life with the smaller tensor. */
-static Stmt *with_kept(Steps *steps, Stmt *life) {
+/* Replaces the uses by those of the smaller tensor. */
+static void use_kept(Steps *steps) {
     Arena *arena = steps->arena;
-    StmtList all = stmts_of(life->body, life->count);
     steps->rows = steps->last ? scan_to_last(arena, steps->loop, steps->tensor, steps->dimension) : NULL;
-    if (steps->rows) {
-        all = stmts_map(arena, life->body, life->count, replace_loop, steps);
-        steps->count = 1;
-    }
+    steps->count = steps->rows ? 1 : steps->count;
     steps->kept = ARENA_NEW(arena, Tensor);
     *steps->kept = *steps->tensor;
     steps->kept->dims = ARENA_ARRAY(arena, Expr *, steps->tensor->rank);
     for (int d = 0; d < steps->tensor->rank; d++)
         steps->kept->dims[d] = d == steps->dimension ? expr_int(arena, steps->count) : steps->tensor->dims[d];
-    all = stmts_map(arena, all.items, all.count, kept_stores, steps);
-    return stmt_allocate(arena, steps->kept, stmts_rewrite(arena, all, kept_read, steps));
+    for (int i = 0; i < steps->uses.count; i++) {
+        Stmt *use = *steps->uses.items[i];
+        if (steps->rows)
+            use = replace_loop(arena, use, steps);
+        use = kept_stores(arena, use, steps);
+        *steps->uses.items[i] = stmt_block(arena, stmts_rewrite(arena, stmts_one(arena, use), kept_read, steps));
+    }
 }
 
-static Stmt *fold_buffer(Arena *arena, Stmt *stmt, void *context) {
-    Steps steps = *(const Steps *)context;
-    if (stmt->kind == STMT_ALLOCATE && stmt->tensor == steps.tensor)
-        return keeps_few(&steps, stmt) ? with_kept(&steps, stmt) : stmt;
-    if (stmt->kind == STMT_FOR) /* a buffer inside an iteration has one step */
-        return stmt;
-    return stmt_map_bodies(arena, stmt, fold_buffer, context);
-}
+/* --- all scans ---------------------------------------------------------------------------------------------------- */
 
-static Stmt *fold_steps(Arena *arena, const NestStage *stage, Stmt *body) {
-    bool kept = stage->stage->scan && !stage->scan && !stage->inlined && !stage->constant && !stage->doubled;
-    for (int c = 0; c < stage->stage->component_count && kept; c++) {
+typedef LIST(Steps) StepsList;
+
+static void add_steps(Arena *arena, const NestStage *stage, StepsList *all) {
+    if (!stage->stage->scan || stage->scan || stage->inlined || stage->constant || stage->doubled ||
+        (stage->home && !stage->in_scan))
+        return;
+    for (int c = 0; c < stage->stage->component_count; c++) {
         const Tensor *buffer = stage->buffers[c];
         Steps steps = {arena, .tensor = buffer, .dimension = stage->stage->step, .count = 1, .last = true};
         if (buffer->role == ROLE_TEMPORARY && buffer->scope == SCOPE_GLOBAL && !buffer->order &&
             buffer->rank == stage->stage->components[0].tensor->rank)
-            body = fold_buffer(arena, body, &steps);
+            list_push(arena, all, steps);
     }
-    return body;
+}
+
+static void note_use(const Map *by_tensor, const Tensor *tensor, Stmt **place) {
+    Steps *steps = tensor ? address_map_get(by_tensor, tensor) : NULL;
+    if (steps && !(steps->uses.count > 0 && steps->uses.items[steps->uses.count - 1] == place))
+        list_push(steps->arena, &steps->uses, place);
+}
+
+/* Notes for each buffer which of the statements use it. */
+static void list_uses(Arena *arena, const StmtList *list, StepsList *all) {
+    Map by_tensor = {0};
+    for (int i = 0; i < all->count; i++)
+        address_map_set(arena, &by_tensor, all->items[i].tensor, &all->items[i]);
+    for (int i = 0; i < list->count && all->count > 0; i++)
+        EACH_STMT(stmt, list->items[i]) {
+            note_use(&by_tensor, stmt->tensor, &list->items[i]);
+            EACH_STMT_READ(read, stmt)
+                note_use(&by_tensor, read->tensor, &list->items[i]);
+        }
+}
+
+static void fold_scans(Arena *arena, const Nest *nest, StmtList *list, Map *kept) {
+    StepsList all = {0};
+    for (int i = 0; i < nest->stage_count; i++)
+        add_steps(arena, nest->stages[i], &all);
+    list_uses(arena, list, &all);
+    for (int i = 0; i < all.count; i++)
+        if (keeps_few(&all.items[i])) {
+            use_kept(&all.items[i]);
+            address_map_set(arena, kept, all.items[i].tensor, all.items[i].kept);
+        }
+    StmtList made = {0};
+    stmts_add_all(arena, &made, list->items, list->count);
+    *list = made;
 }
 
 /* --- scans by rows ------------------------------------------------------------------------------------------------ */
 
-static Stmt *order_steps(Arena *arena, Stmt *stmt, void *var) {
-    bool here = stmt->kind == STMT_FOR && stmt->var == var;
-    return here ? scan_by_rows(arena, stmt) : stmt_map_bodies(arena, stmt, order_steps, var);
+/* A loop over steps, and how many there are of its variable. */
+typedef struct StepLoop {
+    int count;
+} StepLoop;
+
+static StepLoop *step_loop(const Map *loops, const Stmt *stmt) {
+    return stmt->kind == STMT_FOR ? address_map_get(loops, stmt->var) : NULL;
 }
 
-Stmt *finish_scans(Arena *arena, const Nest *nest, Stmt *body) {
-    for (int i = 0; i < nest->stage_count; i++)
-        body = fold_steps(arena, nest->stages[i], body);
+static Stmt *order_steps(Arena *arena, Stmt *stmt, void *loops) {
+    stmt = stmt_map_bodies(arena, stmt, order_steps, loops);
+    StepLoop *loop = stmt ? step_loop(loops, stmt) : NULL;
+    return loop && loop->count == 1 ? scan_by_rows(arena, stmt) : stmt;
+}
+
+static void order_scans(Arena *arena, const Nest *nest, StmtList *list) {
+    Map loops = {0};
     for (int i = 0; i < nest->stage_count; i++) {
         const NestStage *stage = nest->stages[i];
-        const Var *var = stage->scan && stage->loop_count == 1 ? stage->loops[0]->var : NULL;
-        int loops = 0;
-        EACH_STMT(s, var ? body : NULL)
-            loops += s->kind == STMT_FOR && s->var == var;
-        body = loops == 1 ? order_steps(arena, body, (void *)var) : body;
+        if (stage->scan && stage->loop_count == 1)
+            address_map_set(arena, &loops, stage->loops[0]->var, ARENA_NEW(arena, StepLoop));
     }
-    return body;
+    if (loops.count == 0)
+        return;
+    EACH_STMT_OF(s, list->items, list->count) {
+        StepLoop *loop = step_loop(&loops, s);
+        if (loop)
+            loop->count++;
+    }
+    *list = stmts_map(arena, list->items, list->count, order_steps, &loops);
+}
+
+void finish_scans(Arena *arena, const Nest *nest, StmtList *list, Map *kept) {
+    fold_scans(arena, nest, list, kept);
+    order_scans(arena, nest, list);
 }

@@ -68,4 +68,18 @@ EOF
 within 0 "nests that all differ" -O2 -v -c kinds.tensor -o kinds.o
 like "$(cat err)" 'f: for each of its nests [0-9]* schedules were estimated: few, as hundreds of nests differ' \
     "and that few schedules of each were estimated"
+cat >scans.tensor <<'EOF'
+def step(float(T) x) -> (s) { scan t { s(t) = (s(t - 1) else 0) * 0.5 + x(t) } }
+def f(float(T) x) -> (y) { y(t) = x(t)  for l in 0:9000 { y = step(y) } }
+export f(T=100)
+EOF
+within 0 "nine thousand scans, one after another" -O1 -c scans.tensor -o scans.o
+cat >apart.tensor <<'EOF'
+def f(float(N, N) x) -> (y) {
+    y(i, j) = x(i, j)
+    for l in 0:1500 { y(i, j) = (y(i, j - l) else wrap) * (l + 0.5) + (y(i + 1, j) else edge) where i in 0:N, j in 0:N }
+}
+export f
+EOF
+within 0 "fifteen hundred loops of which no two are equal" -O0 -c apart.tensor -o apart.o
 done_testing
