@@ -130,11 +130,13 @@ static const char *functions_note(const Kernel *kernel) {
                                     : "";
 }
 
-/* How much code equal nests of a long function share. */
+/* How much code the nests of a long function share. */
 static const char *shared_note(Arena *arena, const Kernel *kernel) {
     int runs = 0;
     EACH_STMT(stmt, kernel->shared.count ? kernel->body : NULL)
         runs += stmt->kind == STMT_SHARED;
+    if (runs && runs == kernel->shared.count)
+        return arena_printf(arena, "the function is long, so nests are functions of their own: %d\n", runs);
     return runs ? arena_printf(arena, "equal nests are one function: %d nests, %d function%s\n", runs,
                                kernel->shared.count, kernel->shared.count > 1 ? "s" : "")
                 : "";

@@ -1,4 +1,5 @@
-/* share.c - pass: equal nests of a long function become one, which runs with other tensors each time.
+/* share.c - pass: equal nests of a long function become one, which runs with other tensors each time. In a very long
+ * one all nests become functions.
  *
  * Needs what build gives. Layers of a network differ in their tensors, and in numbers that say which part of all
  * layers' weights is theirs. The first of such nests becomes a shared nest: the passes after this one go over it once,
@@ -14,6 +15,8 @@
 
 enum {
     MANY_NESTS = 32,      /* of a function that is long: others compile quickly, and gain from known addresses */
+    ALL_APART = 256,      /* of one in which the others are functions, too: some of LLVM's passes take four times as
+                             long for a function of twice the length */
     WORTH_CALLING = 16,   /* nodes of a nest that is worth a call */
     MOST_NODES = 1 << 16, /* that are compared: without the limit, of what shares little in one of two, exponential */
     FEW_ELEMENTS = 16     /* of a constant whose elements may become parts of instructions */
@@ -274,15 +277,18 @@ static uint64_t stmt_hash(Sharing *sharing, const Stmt *stmt) {
     return hash | 1;
 }
 
-static bool is_worth_calling(const Kernel *kernel, const Stmt *stmt) {
+/* apart: the function is very long. */
+static bool is_worth_calling(const Kernel *kernel, const Stmt *stmt, bool apart) {
     int nodes = 0;
+    bool loops = false;
     EACH_STMT(s, stmt) {
         if (s->kind == STMT_CHECK)
             return false;
+        loops |= s->kind == STMT_FOR;
         EACH_STMT_EXPR(e, s)
             nodes++;
     }
-    return nodes >= WORTH_CALLING || kernel->share_each;
+    return nodes >= WORTH_CALLING || (loops && apart) || kernel->share_each;
 }
 
 /* Buffers in memory that are allocated around several nests are tensors of each. */
@@ -460,14 +466,15 @@ void pass_share(Kernel *kernel) {
     list_units(&sharing, kernel->body);
     if (sharing.units.count < MANY_NESTS && !kernel->share_each)
         return;
+    bool apart = sharing.units.count >= ALL_APART;
     for (int u = 0; u < sharing.units.count; u++) {
         Unit *unit = sharing.units.items[u];
         address_map_set(arena, &units, unit->stmt, unit);
-        if (is_worth_calling(kernel, unit->stmt))
+        if (is_worth_calling(kernel, unit->stmt, apart))
             classify(&sharing, unit);
     }
     for (int c = 0; c < sharing.classes.count; c++)
-        if (sharing.classes.items[c]->units.count > 1 || kernel->share_each)
+        if (sharing.classes.items[c]->units.count > 1 || apart || kernel->share_each)
             make_nest(&sharing, sharing.classes.items[c]);
     if (kernel->shared.count)
         kernel->body = replace_unit(arena, kernel->body, &units);

@@ -26,6 +26,21 @@ is "$(grep -c 'equal nests' out)" 0 "and nothing where they are not"
 "$TENSORC" -w -O0 --target=x86-64-v3 -emit-ir "$here/shared.tensor" -o - | sed 's/^ *//' >ir
 ok "the loop IR has the nests" grep -q '^nest 1(float ' ir
 ok "and where they run" grep -q '^run nest 1(' ir
+# Where no two are equal, those of a very long function are apart nevertheless.
+cat >apart.tensor <<'EOF'
+def f(float(N) x) -> (y) {
+    y(i) = x(i)
+    for l in 0:STEPS { y(i) = (y(i - l) else wrap) * (l * 0.001 + 0.5) where i in 0:N }
+}
+export f
+EOF
+sed 's/STEPS/300/' apart.tensor >many.tensor
+sed 's/STEPS/60/' apart.tensor >fewer.tensor
+capture "$TENSORC" -w -O0 --target=x86-64-v3 --explain-schedule -c many.tensor -o many.o
+like "$(cat out)" "the function is long, so nests are functions of their own: 300" "nests that differ are functions"
+runs "and compute what is interpreted" "$TENSORC" -run -w -O1 -DN=37 many.tensor
+capture "$TENSORC" -w -O0 --target=x86-64-v3 --explain-schedule -c fewer.tensor -o fewer.o
+is "$(grep -c 'of their own' out)" 0 "those of a shorter one are not"
 # Nests that read what the caller's buffer holds, and store none of it, may stand before a check.
 cat >held.tensor <<'EOF'
 def f(float(N) x, int32(N) at) -> (inout float(N) y) {
