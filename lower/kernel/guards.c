@@ -415,6 +415,14 @@ typedef struct SafeSearch {
     ExprList conditions; /* of the IFs inside */
 } SafeSearch;
 
+/* Whether the condition reads what may have been filled under the guard alone: elements of a copy, or of a stage. */
+static bool reads_computed(const Expr *condition) {
+    EACH_READ(read, condition)
+        if (read->tensor->role == ROLE_TEMPORARY)
+            return true;
+    return false;
+}
+
 /* Whether everything under a guard stores inside register buffers, in loops that become copies or lanes. */
 static bool is_safe(SafeSearch *search, Stmt *const *stmts, int count) {
     EACH_STMT_OF(s, stmts, count) {
@@ -424,7 +432,7 @@ static bool is_safe(SafeSearch *search, Stmt *const *stmts, int count) {
         if (s->kind == STMT_STORE)
             safe = s->tensor->scope == SCOPE_REGISTER && index_inside(search->arena, s->tensor, s->index);
         if (s->kind == STMT_IF) {
-            safe = s->keeps;
+            safe = s->keeps && !reads_computed(s->condition);
             conjuncts_add(search->arena, &search->conditions, s->condition);
         }
         if (!safe)

@@ -57,7 +57,7 @@ static bool stores_it(const Steps *steps, Stmt *stmt) {
     return false;
 }
 
-/* Visits a statement that may use the buffer, and those inside; repeated: inside a loop other than that over the steps. */
+/* Visits a statement that uses the buffer, and those inside; repeated: inside a loop other than that over the steps. */
 static void note_uses(Steps *steps, Stmt *stmt, bool repeated) {
     bool loop = stmt->kind == STMT_FOR && stmt->var == steps->var;
     if (loop) {
