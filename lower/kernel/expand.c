@@ -23,6 +23,7 @@ const Pass pass_table[] = {
     {"transpose", 'x', pass_transpose, "copies of square blocks by columns become rows, shuffles and stores"},
     {"across", 'l', pass_across, "the lanes of a register are combined into one element by halves"},
     {"interleave", 'i', pass_interleave, "lanes between those of others become contiguous accesses and shuffles"},
+    {"begin", 'b', pass_begin, "registers of a maximum or minimum begin with its first term"},
     {"offsets", 'o', pass_offsets, "indices say which part of them changes in which loop"},
     {"alone", 'h', pass_alone, "parallel loops that are known to have too little work for threads become serial"},
 };

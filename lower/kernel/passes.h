@@ -163,6 +163,7 @@ void pass_rows(Kernel *kernel);
 void pass_transpose(Kernel *kernel);
 void pass_across(Kernel *kernel);
 void pass_interleave(Kernel *kernel);
+void pass_begin(Kernel *kernel);
 void pass_offsets(Kernel *kernel);
 void pass_alone(Kernel *kernel);
 
