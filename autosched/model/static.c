@@ -217,6 +217,15 @@ static double block_cycles(const Block *block) {
     return cycles + machine->spill_cost * block->spilled + (block->serial >= 0 ? machine->loop_cost : 0);
 }
 
+/* Loads that wait while a line comes into the first cache: it is written where loads read. */
+static const double LOADS_OF_LINE = 2;
+
+/* The cycles that the load ports need for all runs of a block, with the lines that come into the first cache: a tile
+ * whose every product reads memory has no room for them. */
+static double load_cycles(const Block *block, double runs, double lines) {
+    return (runs * block->loads * block->slots + lines * LOADS_OF_LINE) / block->machine->load_ports;
+}
+
 /* Halving steps of a block that combines the lanes of a register; 0: it is no such block. */
 static double across_steps(const StageFacts *stage, const Block *block) {
     bool lanes =
@@ -499,7 +508,10 @@ static ThreadTime add_stage(const Profile *profile, const StageFacts *whole, con
     StageFacts thread = busiest_thread(whole, target, extents, &part, &forks), *stage = &thread;
     Block block = block_of(stage, target);
     double held = larger(held_part(whole, stage, false), held_part(whole, stage, true));
-    double cycles = block.runs * stage->kept * held * (block_cycles(&block) + conflict_cycles(stage, block.serial));
+    double runs = block.runs * stage->kept * held;
+    double near = traffic_bytes(profile, stage, block.serial, machine->cache_bytes[0] * machine->usable_part[0], 0);
+    double cycles = runs * (block_cycles(&block) + conflict_cycles(stage, block.serial));
+    cycles = larger(cycles, load_cycles(&block, runs, near / machine->line_bytes));
     cycles += foreign_lines(profile, stage, target) * machine->foreign_cost;
     cycles += entries(stage) * machine->entry_cost + shared_edges(stage, part) * machine->edge_cost +
               alias_cycles(profile, stage);

@@ -10,6 +10,7 @@
 enum { MANY_GENES = 32, FEW_READS = 6, MANY_STAGES = 16, MOST_PARTS = 32 };
 /* Points to choose a schedule from: in all, of which a group has no more than a part, and the least of a group. */
 enum { MODEL_POINTS = 2000, MODEL_POINTS_MORE = 10000, ROUGH_POINTS = 320, MOST_OF_A_GROUP = 2 };
+enum { MODEL_POINTS_OF_MANY = 4000 }; /* of a function of many groups: MODEL_POINTS would leave each too few */
 enum { MANY_KINDS = 500, LEAST_POINTS = 16 }; /* of groups that differ; points of each where there are many more */
 enum { ROUGH_GROUP_POINTS = 32, GLANCE_POINTS = 240, GLANCE_LEAST = 8 };
 
@@ -118,13 +119,18 @@ static bool take_choice(Space *space, int number, const StaticChoice *from, int 
     return true;
 }
 
+static int points_of(const Space *space, Effort effort) {
+    static const int points[] = {0, 0, ROUGH_POINTS, MODEL_POINTS, MODEL_POINTS_MORE};
+    bool many = points[effort] == MODEL_POINTS && space->groups.count > FEW_GROUPS;
+    return many ? MODEL_POINTS_OF_MANY : points[effort];
+}
+
 static void choose_point(Space *space, Effort effort, uint64_t seed, const StaticChoice *from, int *point, Fit *fit,
                          Random *drawn) {
     Random random = {seed};
-    static const int points[] = {0, 0, ROUGH_POINTS, MODEL_POINTS, MODEL_POINTS_MORE};
     int budgets[space->groups.count + 1];
     fit->least = effort == EFFORT_ROUGH ? ROUGH_GROUP_POINTS : least_points(space, fit->same);
-    share_points(space, fit->same, points[effort], fit->least, budgets);
+    share_points(space, fit->same, points_of(space, effort), fit->least, budgets);
     point_start(space, point);
     for (int g = 0; g < space->groups.count; g++) {
         if (effort < EFFORT_ROUGH)

@@ -6,7 +6,6 @@
  * FUNCTION.shape beside the object says. Prints the least processor time of a call, the median time by the clock, both
  * in milliseconds, and the page faults of the last call.
  */
-#define _GNU_SOURCE
 #include "times.h"
 #include <dlfcn.h>
 #include <stdio.h>

@@ -372,6 +372,23 @@ static void test_overlap(Arena *arena) {
     ok(all > 1.02, "traffic between the first two caches is hidden in part: %g times with less of it", all);
 }
 
+/* A layer of 104 rows, 768 numbers each, in register tiles of so many rows and vectors of 16. */
+static double layer(Arena *arena, int rows, int vectors) {
+    static const char *const format =
+        "def f(float(104, 768) x, float(48, 768, 16) w) -> (Y) {\n"
+        "Y(n, o, l) +=! x(n, k) * w(o, k, l) }\n"
+        "schedule f on x86 { no, ni = split(Y.n, %d)\n oo, oi = split(Y.o, %d)\n"
+        "reorder(oo, no, Y.k, ni, oi, Y.l)\n vectorize(Y.l)\n unroll(ni, oi)\n"
+        "acc = cache_write(Y, at=no, scope=register) }";
+    return estimate_on(arena, arena_printf(arena, format, rows, vectors), 1, &machines[MACHINE_x86_server]);
+}
+
+static void test_load_ports(Arena *arena) {
+    double narrow = layer(arena, 26, 1), wide = layer(arena, 8, 3);
+    ok(narrow > 1.07 * wide && narrow < 1.5 * wide,
+       "a tile whose every product reads memory waits for lines that come near: %g times", narrow / wide);
+}
+
 /* A weighted sum of each head's 64 columns, 16 in a vector, that is divided or not. */
 static double heads(Arena *arena, const char *divided) {
     static const char *const format =
@@ -406,6 +423,7 @@ int main(void) {
     test_stencils(arena);
     test_far_memory(arena);
     test_overlap(arena);
+    test_load_ports(arena);
     test_divisors(arena);
     arena_free(arena);
     return done_testing();
