@@ -19,12 +19,13 @@ typedef struct Filling {
 typedef struct Held {
     Filling **elements;
     int64_t count;
+    bool is_filled; /* an element may hold one */
 } Held;
 
 typedef struct Begin {
     Arena *arena;
     Map held; /* Tensor -> Held */
-    LIST(Held *) all;
+    LIST(Held *) filled;
     LIST(Filling *) fillings;
 } Begin;
 
@@ -72,12 +73,16 @@ static void overwrite(Held *held, const Expr *index, const Expr *guard) {
 
 /* Of what follows nothing is known. */
 static void forget(Begin *begin) {
-    for (int i = 0; i < begin->all.count; i++)
-        for (int64_t e = 0; e < begin->all.items[i]->count; e++)
-            if (begin->all.items[i]->elements[e]) {
-                begin->all.items[i]->elements[e]->is_read = true;
-                begin->all.items[i]->elements[e] = NULL;
-            }
+    for (int i = 0; i < begin->filled.count; i++) {
+        Held *held = begin->filled.items[i];
+        for (int64_t e = 0; e < held->count; e++) {
+            if (held->elements[e])
+                held->elements[e]->is_read = true;
+            held->elements[e] = NULL;
+        }
+        held->is_filled = false;
+    }
+    begin->filled.count = 0;
 }
 
 /* --- stores ------------------------------------------------------------------------------------------------------- */
@@ -125,9 +130,8 @@ static Held *held_by(Begin *begin, const Tensor *tensor) {
     if (held)
         return held;
     held = ARENA_NEW(begin->arena, Held);
-    *held = (Held){ARENA_ARRAY(begin->arena, Filling *, count + 1), count};
+    *held = (Held){ARENA_ARRAY(begin->arena, Filling *, count + 1), count, false};
     address_map_set(begin->arena, &begin->held, tensor, held);
-    list_push(begin->arena, &begin->all, held);
     return held;
 }
 
@@ -143,6 +147,9 @@ static void fill(Begin *begin, const Stmt *store, double value, int place) {
     for (int lane = 0; lane < store->index[0]->lanes; lane++)
         held->elements[element_at(held, store->index[0], lane)] = filling;
     list_push(begin->arena, &begin->fillings, filling);
+    if (!held->is_filled)
+        list_push(begin->arena, &begin->filled, held);
+    held->is_filled = true;
 }
 
 static Stmt *begin_store(Begin *begin, Stmt *store, int place) {
