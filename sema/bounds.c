@@ -35,6 +35,30 @@ static bool is_empty(const Statement *s) {
     return false;
 }
 
+static bool has_same_terms(const Affine *a, const Affine *b) {
+    bool same = a->count == b->count;
+    for (int i = 0; i < a->count && same; i++)
+        same = a->terms[i].coefficient == b->terms[i].coefficient && expr_equal(a->terms[i].atom, b->terms[i].atom);
+    return same;
+}
+
+/* From now on p >= 0. N >= 3 takes the place of N >= 2, in a new list: what was remembered of the old one stays. */
+static void add_size_fact(Builder *builder, Affine p) {
+    AffineList *facts = &builder->facts, kept = {0};
+    int weaker = 0;
+    while (weaker < facts->count && !has_same_terms(&facts->items[weaker], &p))
+        weaker++;
+    if (weaker == facts->count) {
+        list_push(builder->arena, facts, p);
+        return;
+    }
+    if (facts->items[weaker].constant <= p.constant)
+        return;
+    for (int i = 0; i < facts->count; i++)
+        list_push(builder->arena, &kept, i == weaker ? p : facts->items[i]);
+    *facts = kept;
+}
+
 /* Requires p >= 0 unless a range is empty. If p >= 0 follows even from an empty range, p is a fact for later proofs. */
 static void require_on_domain(Statement *s, const Affine *p, Loc loc) {
     Builder *builder = s->builder;
@@ -59,7 +83,7 @@ static void require_on_domain(Statement *s, const Affine *p, Loc loc) {
     }
     require(builder, condition, STATUS_BAD_SIZE, loc);
     if (certain)
-        list_push(arena, &builder->facts, least);
+        add_size_fact(builder, least);
 }
 
 /* min(a, b) + c >= 0 is a + c >= 0 and b + c >= 0. */
@@ -78,7 +102,7 @@ static void require_not_negative(Builder *builder, const Affine *p, Loc loc) {
     }
     Affine least = affine_least(arena, p);
     require(builder, affine_condition(arena, &least), STATUS_BAD_SIZE, loc);
-    list_push(arena, &builder->facts, least);
+    add_size_fact(builder, least);
 }
 
 /* Requires that the range does not end before it begins. */
@@ -150,8 +174,8 @@ bool require_equal(CallFrame *frame, Expr *a, Expr *b, Loc loc, const char *what
         require_in_words(builder, equal, STATUS_BAD_SIZE, loc, text);
     else
         require(builder, equal, STATUS_BAD_SIZE, loc);
-    list_push(arena, &builder->facts, affine_least(arena, &difference));
-    list_push(arena, &builder->facts, affine_least(arena, &opposite));
+    add_size_fact(builder, affine_least(arena, &difference));
+    add_size_fact(builder, affine_least(arena, &opposite));
     return true;
 }
 

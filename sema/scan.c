@@ -311,7 +311,7 @@ static void probe_block(CallFrame *frame, ScanBlock *block) {
     diag_mute(DIAGNOSTICS(frame), muted);
     builder->tensors.count = before.tensors.count;
     builder->requirements.count = before.requirements.count;
-    builder->facts.count = before.facts.count;
+    builder->facts = before.facts;
 }
 
 /* --- the block ---------------------------------------------------------------------------------------------------- */

@@ -443,7 +443,7 @@ static void look_ahead(CallFrame *frame, const AstStatement *ast, const Variable
     diag_mute(DIAGNOSTICS(frame), muted);
     builder->tensors.count = before.tensors.count;
     builder->requirements.count = before.requirements.count;
-    builder->facts.count = before.facts.count;
+    builder->facts = before.facts;
 }
 
 /* g(t, q) = bias(q)  g(t, q) += x(t, r): later definitions give the ranges that the first one does not give. NULL if
