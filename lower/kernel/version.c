@@ -140,16 +140,13 @@ static void collect(Version *v, Stmt *stmt, int64_t copies) {
 
 /* --- what is known in a copy -------------------------------------------------------------------------------------- */
 
-typedef struct InnerVars {
-    Arena *arena;
-    LIST(const Var *) list;
-} InnerVars;
+typedef LIST(const Var *) VarList;
 
 typedef struct Known {
     ExprList always; /* conditions that hold */
     ExprList never;  /* conditions that do not all hold */
     Expr *from, *to; /* an expression with one known value; or NULL */
-    InnerVars inner; /* variables of the loops in the copy */
+    VarList *inner;  /* of each that holds: the variables that it has of loops in the copy */
     Map decided;     /* comparisons, and what became of them: many reads share one */
 } Known;
 
@@ -168,9 +165,8 @@ static ExprList facts_for(Arena *arena, const Known *known, const Expr *e) {
     ExprList facts = {0};
     for (int i = 0; i < known->always.count; i++) {
         bool inside = true;
-        for (int v = 0; v < known->inner.list.count && inside; v++)
-            inside = !expr_uses_var(known->always.items[i], known->inner.list.items[v]) ||
-                     expr_uses_var(e, known->inner.list.items[v]);
+        for (int v = 0; v < known->inner[i].count && inside; v++)
+            inside = expr_uses_var(e, known->inner[i].items[v]);
         if (inside)
             list_push(arena, &facts, known->always.items[i]);
     }
@@ -213,12 +209,24 @@ static Expr *apply_known(Arena *arena, Expr *e, void *context) {
     return read;
 }
 
+/* The variables of an expression that belong to these loops. */
+static VarList vars_of_loops(Arena *arena, const Expr *e, const Map *loops) {
+    VarList vars = {0};
+    EACH_EXPR(part, e)
+        if (part->kind == EXPR_VAR && address_map_get(loops, part->var))
+            list_push(arena, &vars, part->var);
+    return vars;
+}
+
 static StmtList assume(Arena *arena, const StmtList *stmts, Known *known) {
-    known->inner = (InnerVars){.arena = arena};
+    Map loops = {0};
     known->decided = (Map){0};
+    known->inner = ARENA_ARRAY(arena, VarList, known->always.count + 1);
     EACH_STMT_OF(s, stmts->items, stmts->count)
         if (s->kind == STMT_FOR)
-            list_push(arena, &known->inner.list, s->var);
+            address_map_set(arena, &loops, s->var, s);
+    for (int i = 0; i < known->always.count; i++)
+        known->inner[i] = vars_of_loops(arena, known->always.items[i], &loops);
     return stmts_rewrite(arena, *stmts, apply_known, known);
 }
 
