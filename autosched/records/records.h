@@ -14,7 +14,8 @@
 
 /* Structural hash in hexadecimal. Sizes and types matter; names and the order of independent parts do not. */
 const char *task_hash(Arena *arena, const Program *program);
-/* The same, but constant indices of reads do not matter: no key of a record, as such programs mean different things. */
+/* The same, but constant indices of reads and numbers that elements are computed with do not matter: no key of a
+ * record, as such programs mean different things. */
 const char *layer_hash(Arena *arena, const Program *program);
 
 typedef struct Task {

@@ -9,6 +9,7 @@
 #include "lang/random.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@ enum { LANGUAGE_VERSION = 1 }; /* of schedules: part of every key */
 typedef struct Canon {
     Arena *arena;
     bool readable; /* words in place of numbers */
-    bool layers;   /* constant indices of reads are left out */
+    bool layers;   /* constant indices of reads, and numbers that elements are computed with, are left out */
     const Program *program;
     uint64_t *hashes; /* [stage]: first pass; 0: not known */
     bool *visited;
@@ -220,10 +221,26 @@ static void write_argument(Canon *canon, const Expr *e, int number, bool first) 
     text_add(&canon->text, ",");
 }
 
+/* Nor does a number that elements are computed with, but for those that leave out what they are computed with. */
+static bool is_any_number(const Canon *canon, const Expr *e) {
+    double value = e->kind == EXPR_REAL ? e->real : (double)e->integer;
+    bool of_elements = e->kind == EXPR_REAL || (e->kind == EXPR_INT && e->type != TYPE_INT64);
+    return canon->layers && of_elements && isfinite(value) && value != 0 && fabs(value) != 1;
+}
+
+static void write_constant(Canon *canon, const Expr *e) {
+    if (is_any_number(canon, e))
+        text_add(&canon->text, "number");
+    else if (e->kind == EXPR_REAL)
+        text_add(&canon->text, "%a", e->real);
+    else
+        text_add(&canon->text, "%" PRId64, e->integer);
+}
+
 static void write_expr(Canon *canon, const Expr *e, bool first) {
     switch (e->kind) {
-    case EXPR_INT: text_add(&canon->text, "%" PRId64, e->integer); break;
-    case EXPR_REAL: text_add(&canon->text, "%a", e->real); break;
+    case EXPR_INT:
+    case EXPR_REAL: write_constant(canon, e); break;
     case EXPR_VAR: write_var(canon, e->var, first); break;
     case EXPR_READ: write_tensor(canon, e->tensor, first); break;
     case EXPR_OP: text_add(&canon->text, "%s", op_info[e->op].name); break;

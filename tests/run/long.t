@@ -82,4 +82,34 @@ def f(float(N, N) x) -> (y) {
 export f
 EOF
 within 0 "fifteen hundred loops of which no two are equal" -O0 -c apart.tensor -o apart.o
+cat >eliminated.tensor <<'EOF'
+def f(float(N, N) A) -> (L) {
+    L(i, j) = A(i, j)
+    for k in 0:3600 {
+        c(i) = L(i, k) / L(k, k)
+        r(j) = L(k, j)
+        L(i, j) = L(i, j) - c(i) * r(j) where i in k + 1:N, j in k + 1:N
+    }
+}
+export f(N=4000)
+EOF
+within 0 "eliminations, each of which needs a larger matrix" -O0 -c eliminated.tensor -o eliminated.o
+cat >largest.tensor <<'EOF'
+combiner largest(float v, int32 i; float w, int32 j) associative commutative identity (-inf, -1) {
+    (v > w || (v == w && i < j)) ? (v, i) : (w, j)
+}
+def f(float(N) x) -> (int32(1000) best) {
+    y(i) = x(i)
+    for l in 0:1000 {
+        v(), a() largest=! (y(r), r)
+        y(i) = i == a() ? -1e30 : y(i)
+        best(q) += a() where q in l:l + 1
+    }
+}
+export f(N=300)
+export f(N=301) as g
+export f(N=302) as h
+export f(N=303) as k
+EOF
+within 0 "a thousand elements, each under a condition of its own, four times" -O2 -c largest.tensor -o largest.o
 done_testing

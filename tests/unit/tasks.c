@@ -282,6 +282,25 @@ static void test_layers(Arena *arena, const Target *target) {
     ok(strcmp(layer_hash(arena, parts[1]), layer_hash(arena, parts[2])), "another order of indices is not");
 }
 
+/* A layer max(x W, a) * b. */
+static const Program *numbered(Arena *arena, const char *a, const char *b) {
+    return program_of_text(arena,
+                           arena_printf(arena,
+                                        "def f(float(64, 64) x, float(64, 64) w) -> (y) {\n"
+                                        "t(i, j) +=! x(i, r_k) * w(r_k, j)  y(i, j) = max(t(i, j), %s) * %s }",
+                                        a, b),
+                           NULL, 0);
+}
+
+static void test_numbers(Arena *arena) {
+    const Program *one = numbered(arena, "2", "0.3"), *other = numbered(arena, "7", "0.4");
+    ok(strcmp(task_hash(arena, one), task_hash(arena, other)), "a layer with other numbers is another task");
+    ok(!strcmp(layer_hash(arena, one), layer_hash(arena, other)), "but equal but for the numbers");
+    ok(strcmp(layer_hash(arena, one), layer_hash(arena, numbered(arena, "0", "0.3"))), "0 is no such number");
+    ok(strcmp(layer_hash(arena, one), layer_hash(arena, numbered(arena, "2", "1.0"))), "nor is 1");
+    ok(strcmp(layer_hash(arena, one), layer_hash(arena, numbered(arena, "2", "i"))), "nor is an index");
+}
+
 /* A constant that two tasks read is rearranged in each call: for one task it would be ahead of time. */
 static void test_constants(Arena *arena, const Target *target) {
     const char *text = "def f(float(64, 64) x, const float(64, 64) a, const float(64, 64) b) -> (y) {\n"
@@ -309,6 +328,7 @@ int main(void) {
     test_names(arena, &target);
     test_equal(arena, &target);
     test_layers(arena, &target);
+    test_numbers(arena);
     test_constants(arena, &target);
     arena_free(arena);
     return done_testing();
