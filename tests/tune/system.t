@@ -15,12 +15,15 @@ results_of() {
 }
 export_of() { "$TENSORC" db export --db="$1.db" >"$1.txt" 2>/dev/null; results_of "$1.txt" >"$1.times"; }
 
+# On a busy machine no two times may be sure enough for it.
+ratio="(, [0-9.]* times the default's speed)?"
+
 # --- without /proc
 search -O0 -o plain.o
 no_proc() { FAIL_PATH=/proc LD_PRELOAD=$failing search "$@"; }
 no_proc --db=none.db --trials=4 -o none.o
 is "$status" 0 "a search without /proc" || diag_file err
-like "$(cat err)" '^tensorc: tuned product: 4 trials in [^,]*, each built in .* times the default.s speed$' \
+like "$(cat err)" "^tensorc: tuned product: 4 trials in [^,]*, each built in [^,]*$ratio\$" \
     "measures all"
 like "$(cat err)" '^tensorc: product: scheduled by tuning$' "and takes the best"
 is "$("$TENSORC" db export --db=none.db | grep '^outcome' | sort | uniq -c | tr -s ' ')" " 4 outcome ok" \
@@ -40,7 +43,7 @@ cp "$TENSORC" alone/tensorc
 (cd alone && FAIL_PATH=/proc LD_PRELOAD=$failing ./tensorc -v -O tune --threads=1 --trials=3 --db=alone.db \
     -c ../k.tensor -o k.o) 2>err
 is "$?" 0 "without /proc and tensorc-worker" || diag_file err
-like "$(cat err)" '^tensorc: tuned product: 3 trials in [^,]*, each built in .* times the default.s speed$' \
+like "$(cat err)" "^tensorc: tuned product: 3 trials in [^,]*, each built in [^,]*$ratio\$" \
     "the compiler is its own worker"
 
 # --- no room for one more process now and then: what was measured is kept, and nothing slower than the default
