@@ -521,7 +521,9 @@ static ThreadTime add_stage(const Profile *profile, const StageFacts *whole, con
     for (int level = 0; level < 3; level++) {
         double cache = (double)machine->cache_bytes[level] * machine->usable_part[level];
         bool shared = level == LAST_CACHE; /* shared by all threads, as is the memory behind it */
-        double bytes = traffic_bytes(profile, shared ? whole : stage, shared ? all.serial : block.serial, cache, level);
+        double bytes = level == 0 ? near
+                                  : traffic_bytes(profile, shared ? whole : stage, shared ? all.serial : block.serial,
+                                                  cache, level);
         seconds[PART_TRAFFIC + level] = bytes / machine->bytes_per_cycle[level] / machine->clock_rate;
         seconds[PART_TRAFFIC + level] *= shared ? larger(part, machine->memory_part) : 1;
         estimate->level[level] += seconds[PART_TRAFFIC + level];
