@@ -158,8 +158,9 @@ static Stmt *begin_store(Begin *begin, Stmt *store, int place) {
     Expr *value = store->guard ? store->value : first_term(begin, store->value);
     if (value != store->value)
         made = stmt_store(begin->arena, store->tensor, store->index, store->index_count, value, NULL, store->loc);
-    EACH_STMT_READ(read, made)
-        note_read(begin, read);
+    if (begin->held.count)
+        EACH_STMT_READ(read, made)
+            note_read(begin, read);
     Held *held = held_of(begin, store->tensor);
     if (held)
         overwrite(held, store->index[0], store->guard);

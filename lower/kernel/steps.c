@@ -176,7 +176,7 @@ static void list_uses(Arena *arena, const StmtList *list, StepsList *all) {
     Map by_tensor = {0};
     for (int i = 0; i < all->count; i++)
         address_map_set(arena, &by_tensor, all->items[i].tensor, &all->items[i]);
-    for (int i = 0; i < list->count && all->count > 0; i++)
+    for (int i = 0; i < list->count; i++)
         EACH_STMT(stmt, list->items[i]) {
             note_use(&by_tensor, stmt->tensor, &list->items[i]);
             EACH_STMT_READ(read, stmt)
@@ -188,6 +188,8 @@ static void fold_scans(Arena *arena, const Nest *nest, StmtList *list, Map *kept
     StepsList all = {0};
     for (int i = 0; i < nest->stage_count; i++)
         add_steps(arena, nest->stages[i], &all);
+    if (all.count == 0)
+        return;
     list_uses(arena, list, &all);
     for (int i = 0; i < all.count; i++)
         if (keeps_few(&all.items[i])) {
