@@ -226,7 +226,7 @@ bool expr_has_no_high(const Expr *e) {
         return e->type == TYPE_INT64 && operation_has_no_high(e);
     if (e->kind != EXPR_VAR || e->var->kind == VAR_SCALAR)
         return false;
-    return e->var->kind == VAR_SIZE || (e->var->extent && expr_has_no_high(e->var->extent));
+    return e->var->kind == VAR_SIZE ? !e->var->number : (e->var->extent && expr_has_no_high(e->var->extent));
 }
 
 /* Of an axis whose range is being looked for nothing is known. */
@@ -234,6 +234,8 @@ static Known known_var(const Var *var) {
     const Expr *extent = var->extent;
     if (var->kind == VAR_SCALAR)
         return (Known){interval_of_type(var->type), false};
+    if (var->number)
+        return (Known){bounded(0, var->most), true};
     if (var->kind != VAR_SIZE && !extent)
         return (Known){unbounded, true};
     Known known = {{.has_low = true, .low = 0}, true};

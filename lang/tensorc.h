@@ -58,7 +58,8 @@ typedef struct Var {
     ElementType type;   /* INT64 but for scalars */
     bool reduction;     /* of an axis or loop */
     Expr *extent;       /* of an axis or loop; an expression over sizes alone for an axis */
-    int64_t most;       /* of a size: what it is at most, where that is known; else 0 */
+    bool number;        /* of a nest that equal ones share: a number in which these differ */
+    int64_t most;       /* of a size that is one: what it is at most */
     const Instr *instr; /* of a loop that a hardware instruction runs together with those inside it; or NULL */
     Loc loc;
 } Var;

@@ -19,6 +19,7 @@ typedef struct Canon {
     Arena *arena;
     bool readable; /* words in place of numbers */
     bool layers;   /* constant indices of reads, and numbers that elements are computed with, are left out */
+    bool offsets;  /* so are numbers that indices are added to or compared with */
     const Program *program;
     uint64_t *hashes; /* [stage]: first pass; 0: not known */
     bool *visited;
@@ -213,9 +214,22 @@ static void write_kind(Canon *canon, ExprKind kind) {
 }
 
 /* The layer that is read of a tensor with all layers' weights tells tasks apart, but not what is good for them. */
+static bool is_layer(const Canon *canon, const Expr *e, int number) {
+    return canon->layers && e->kind == EXPR_READ && e->args[number]->kind == EXPR_INT;
+}
+
+static bool is_offset(const Canon *canon, const Expr *e, int number) {
+    const Expr *arg = e->args[number];
+    return canon->offsets && arg->kind == EXPR_INT && arg->type == TYPE_INT64 && e->kind == EXPR_OP &&
+           (e->op == OP_ADD || e->op == OP_SUB || op_info[e->op].class == CLASS_COMPARE ||
+            (e->op == OP_MOD && number == 0));
+}
+
 static void write_argument(Canon *canon, const Expr *e, int number, bool first) {
-    if (canon->layers && e->kind == EXPR_READ && e->args[number]->kind == EXPR_INT)
+    if (is_layer(canon, e, number))
         text_add(&canon->text, "layer");
+    else if (is_offset(canon, e, number))
+        text_add(&canon->text, "offset");
     else
         write_expr(canon, e->args[number], first);
     text_add(&canon->text, ",");
@@ -388,28 +402,30 @@ static void write_program(Canon *canon, const Schedule *user) {
         write_user(canon, user);
 }
 
-static Task *task_of(Arena *arena, const Program *program, const Schedule *user, bool layers) {
-    Canon canon = {.arena = arena, .layers = layers, .program = program, .text = {.arena = arena}};
-    canon.hashes = ARENA_ARRAY(arena, uint64_t, program->stage_count + 1);
-    canon.visited = ARENA_ARRAY(arena, bool, program->stage_count + 1);
-    visit_all(&canon);
-    write_program(&canon, user);
+static Task *task_of(Canon *canon, const Schedule *user) {
+    Arena *arena = canon->arena;
+    const Program *program = canon->program;
+    canon->text.arena = arena;
+    canon->hashes = ARENA_ARRAY(arena, uint64_t, program->stage_count + 1);
+    canon->visited = ARENA_ARRAY(arena, bool, program->stage_count + 1);
+    visit_all(canon);
+    write_program(canon, user);
     Task *task = ARENA_NEW(arena, Task);
     *task = (Task){.program = program,
-                   .key = key_of(arena, canon.text.text),
+                   .key = key_of(arena, canon->text.text),
                    .renames = !user,
                    .user = user,
-                   .stage_count = canon.stages.count,
-                   .stages = canon.stages.items,
-                   .tensor_count = canon.tensors.count,
-                   .tensors = canon.tensors.items,
-                   .scan_count = canon.scans.count,
-                   .scans = canon.scans.items};
+                   .stage_count = canon->stages.count,
+                   .stages = canon->stages.items,
+                   .tensor_count = canon->tensors.count,
+                   .tensors = canon->tensors.items,
+                   .scan_count = canon->scans.count,
+                   .scans = canon->scans.items};
     return task;
 }
 
 Task *task_new(Arena *arena, const Program *program, const Schedule *user) {
-    return task_of(arena, program, user, false);
+    return task_of(&(Canon){.arena = arena, .program = program}, user);
 }
 
 const char *task_program(Arena *arena, const Task *task) {
@@ -431,6 +447,6 @@ const char *task_hash(Arena *arena, const Program *program) {
     return task_new(arena, program, NULL)->key;
 }
 
-const char *layer_hash(Arena *arena, const Program *program) {
-    return task_of(arena, program, NULL, true)->key;
+const char *layer_hash(Arena *arena, const Program *program, bool offsets) {
+    return task_of(&(Canon){.arena = arena, .program = program, .layers = true, .offsets = offsets}, NULL)->key;
 }

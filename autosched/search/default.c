@@ -71,8 +71,9 @@ static int parts_of_budget(Space *space, int number) {
     int reads = most_reads(group), parts = reads * reads / (FEW_READS * FEW_READS);
     int least = group->genes.count > MANY_GENES ? 4 : 1;
     bool steps = part->scan_count > 0 && (part == space->program || group->root->scan);
-    if (steps && part->stage_count > MANY_STAGES) /* each point is a nest of all of them */
-        least *= 1 + part->stage_count / MANY_STAGES;
+    int stages = steps ? part->stage_count : group->stage_count; /* each point is a nest of all of them */
+    if (stages > MANY_STAGES)
+        least *= 1 + stages / MANY_STAGES;
     return parts > least ? parts < MOST_PARTS ? parts : MOST_PARTS : least;
 }
 

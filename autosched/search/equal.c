@@ -3,13 +3,15 @@
  *
  * Two groups are equal where their parts of the program have the same canonical form, but for constant indices (a
  * layer's weights in the tensor of all layers' weights) and the numbers that elements are computed with, and their
- * genes the same choices.
+ * genes the same choices. In a very long function numbers that are added to indices may differ, too.
  * A pipeline in strips may be equal to another one, as may the groups that compute it apart. A group whose schedule
  * depends on others (a chain), on a block or on rules is equal to none.
  */
 #include "autosched/search/policies.h"
 
 #include <string.h>
+
+enum { MANY_GROUPS = 200 }; /* of a very long function */
 
 static bool stands_alone(const Space *space, const Group *group) {
     return group->root && !group->by_user && !group->ruled && group->part && group->part != space->program;
@@ -51,7 +53,7 @@ int *equal_groups(Arena *arena, Space *space) {
         group_program(space, group);
         if (!stands_alone(space, group))
             continue;
-        const char *key = arena_strdup(arena, layer_hash(scratch, group->part));
+        const char *key = arena_strdup(arena, layer_hash(scratch, group->part, groups > MANY_GROUPS));
         arena_reset(scratch);
         before[g] = (int)(intptr_t)name_map_get(&last, key) - 1;
         for (int h = before[g]; h >= 0; h = before[h])

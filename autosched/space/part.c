@@ -177,24 +177,38 @@ bool stays_in_scan(const Space *space, const Stage *stage) {
     return stage->scan != NULL;
 }
 
-/* Not those that inline a stage: the stages of a part have been inlined. */
-static bool is_needed_in(const Space *space, const Prim *prim, const Program *part) {
-    if (part == space->program)
-        return true;
+/* The scan whose stages the statement places, or NULL. Not of one that inlines a stage: those of a part have been. */
+static const Scan *scan_of(const Space *space, const Prim *prim) {
     if (prim->op != PRIM_COMPUTE_ROOT && prim->op != PRIM_COMPUTE_AT)
-        return false;
+        return NULL;
     const Stage *stage = program_find_stage(space->program, prim->args[0].name);
-    return stage && stage->scan && has_scan(part, stage->scan);
+    return stage ? stage->scan : NULL;
+}
+
+/* Each group asks about all of them. */
+static const Scan *common_scan(const Space *space, int number) {
+    const Prim *prim = &space->common.items[number];
+    while (space->scans->count <= number)
+        list_push(space->arena, space->scans, (CommonScan){0});
+    CommonScan *known = &space->scans->items[number];
+    if (known->args != prim->args)
+        *known = (CommonScan){prim->args, scan_of(space, prim)};
+    return known->scan;
+}
+
+static bool is_needed_in(const Space *space, int number, const Program *part) {
+    const Scan *scan = part == space->program ? NULL : common_scan(space, number);
+    return part == space->program || (scan && has_scan(part, scan));
 }
 
 Schedule part_schedule(Arena *arena, const Space *space, const Program *part, int more) {
     Schedule own = {.subject = space->program->name, .target = space->target->family->name};
     int common = part == space->program || part->scan_count ? space->common.count : 0, needed = 0;
     for (int c = 0; c < common; c++)
-        needed += is_needed_in(space, &space->common.items[c], part);
+        needed += is_needed_in(space, c, part);
     own.prims = ARENA_ARRAY(arena, Prim, needed + more + 1);
     for (int c = 0; c < common && own.count < needed; c++)
-        if (is_needed_in(space, &space->common.items[c], part))
+        if (is_needed_in(space, c, part))
             own.prims[own.count++] = space->common.items[c];
     return own;
 }

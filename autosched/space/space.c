@@ -135,6 +135,7 @@ static Space *space_begin(Arena *arena, const Program *program, const Target *ta
     if (holes)
         user = hole_tree_schedule(holes);
     *space = (Space){.arena = arena, .program = program, .target = target, .user = user, .holes = holes};
+    space->scans = ARENA_NEW(arena, CommonScans);
     space->gaps.arena = arena;
     if (holes)
         hole_tree_gaps(holes, &space->gaps);

@@ -115,11 +115,19 @@ struct Group {
     int sketch_count, chain_count;
 };
 
+/* The scan of the stage that a common statement places. */
+typedef struct CommonScan {
+    const PrimArg *args; /* of the statement that was asked about: there may be another one in its place now */
+    const Scan *scan;    /* or NULL */
+} CommonScan;
+typedef LIST(CommonScan) CommonScans;
+
 struct Space {
     Arena *arena;
     const Program *program;
     const Target *target;
     LIST(Prim) common;      /* inline statements and those of chains: they come before all groups */
+    CommonScans *scans;     /* of each of them, as far as they were asked for (part.c) */
     const Group **inliners; /* of each of them: the group of a pipeline that inlines the stage by itself; or NULL */
     LIST(struct Chain *) chains;
     LIST(Pipeline *) pipelines;

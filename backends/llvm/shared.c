@@ -24,13 +24,17 @@ static void pass_values(Code *code, SharedCode *shared) {
     pass_variables(code, shared);
 }
 
+static LLVMTypeRef number_type(Code *code, const SharedNest *nest, int number) {
+    return value_type(code, nest->numbers[number]->type, 1);
+}
+
 static LLVMValueRef declare(Code *code, const SharedNest *nest, const SharedCode *shared) {
     int count = shared->values.count, all = count + 1 + nest->tensor_count + nest->number_count;
     LLVMTypeRef *types = ARENA_ARRAY(code->arena, LLVMTypeRef, all);
     for (int i = 0; i < all; i++)
         types[i] = i < count                         ? LLVMTypeOf(shared->values.items[i])
                    : i <= count + nest->tensor_count ? code->pointer
-                                                     : code->i64;
+                                                     : number_type(code, nest, i - count - 1 - nest->tensor_count);
     const char *name = arena_printf(code->arena, "%s.nest.%d", code->kernel->program->symbol, nest->number);
     return internal_function(code, name, LLVMFunctionType(code->i32, types, (unsigned)all, false));
 }
@@ -98,6 +102,6 @@ void emit_shared_nest(Code *code, const Stmt *stmt) {
     for (int i = 0; i < nest->tensor_count; i++)
         args[count++] = buffer_of(code, stmt->tensors[i])->pointer;
     for (int i = 0; i < nest->number_count; i++)
-        args[count++] = index_constant(code, stmt->numbers[i]);
+        args[count++] = emit_value(code, stmt->numbers[i]);
     emit_call(code, shared->function, args, count);
 }

@@ -164,12 +164,15 @@ static bool is_ramp_below(const Expr *e) {
 
 /* --- quotients --- */
 
-/* Whether the divisor is the same in all lanes and no constant: division by constants stays as written. */
+/* Whether the divisor is the same in all lanes and no constant: division by constants stays as written, also where they
+ * are those of several nests. */
 static bool divides_by_one_value(const Code *code, const Expr *e) {
     if (is_strict(code) || e->op != OP_DIV || !type_is_float(e->type) || e->args[1]->kind != EXPR_BROADCAST)
         return false;
     const Expr *divisor = e->args[1]->args[0];
-    return divisor->kind != EXPR_REAL && divisor->kind != EXPR_INT;
+    bool constant = divisor->kind == EXPR_VAR ? divisor->var->number
+                                              : divisor->kind == EXPR_REAL || divisor->kind == EXPR_INT;
+    return !constant;
 }
 
 /* The power of two that scales a divisor so that its reciprocal is a normal number. If it is not 1, the product of an

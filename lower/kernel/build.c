@@ -775,7 +775,8 @@ Kernel *kernel_build(Arena *arena, const Nest *nest, const ExpandOptions *option
                        .target = nest->target,
                        .strict = options->strict || nest->program->strict,
                        .part = options->part,
-                       .share_each = options->share_each};
+                       .share_each = options->share_each,
+                       .number_each = options->number_each};
     kernel->body = stmt_block(arena, checks);
     return kernel;
 }

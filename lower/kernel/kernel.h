@@ -65,7 +65,7 @@ struct Stmt {
     /* SHARED: */
     const struct SharedNest *shared;
     const Tensor **tensors; /* in place of its tensors, each another one */
-    int64_t *numbers;       /* the values of its numbers */
+    Expr **numbers;         /* INT and REAL: the values of its numbers */
     const Map *own;         /* its loop variables and tensors -> those that they stand for here, for explanations */
 };
 
@@ -106,7 +106,7 @@ typedef struct SharedNest {
     int tensor_count;
     const Tensor **tensors; /* that it reads and stores; its own and small constants aside */
     int number_count;
-    const Var **numbers; /* VAR_SIZE: parts of the tensors that it reads or stores */
+    const Var **numbers; /* VAR_SIZE where they may be indices, else VAR_SCALAR */
 } SharedNest;
 
 typedef struct Kernel {
@@ -130,7 +130,7 @@ typedef struct Kernel {
     bool part;                   /* buffers that nothing reads stay */
     LIST(SharedNest *) shared;
     const SharedNest *nest; /* whose kernel this is; or NULL */
-    bool share_each;
+    bool share_each, number_each;
 } Kernel;
 
 typedef struct ExpandOptions {
@@ -142,7 +142,8 @@ typedef struct ExpandOptions {
     bool unverified;  /* the kernel is looked at, and no code is made of it */
     bool verify_each; /* the verifier runs after each pass that changes something, as it does with dump */
     bool part;        /* what nothing in it reads is read by the rest of a program */
-    bool share_each;  /* for tests: each nest is a shared one, and whole indices are numbers of it */
+    bool share_each;  /* for tests: each nest is a shared one */
+    bool number_each; /* for tests: all that may be numbers of a shared nest are, even in a short function */
 } ExpandOptions;
 
 /* Computes the stages of the program that are known at compile time, once for all of its nests. */

@@ -154,7 +154,7 @@ Stmt *stmt_step(Arena *arena) {
     return make(arena, STMT_STEP, (Loc){0});
 }
 
-Stmt *stmt_shared(Arena *arena, const SharedNest *nest, const Tensor **tensors, int64_t *numbers, const Map *own,
+Stmt *stmt_shared(Arena *arena, const SharedNest *nest, const Tensor **tensors, Expr **numbers, const Map *own,
                   Loc loc) {
     Stmt *stmt = make(arena, STMT_SHARED, loc);
     stmt->shared = nest;

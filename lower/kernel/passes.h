@@ -37,7 +37,7 @@ StmtList allocate_around_uses(Arena *arena, const StmtList *list, const Tensor *
 Stmt *stmt_check(Arena *arena, Expr *condition, int status, Loc loc);
 Stmt *stmt_prefetch(Arena *arena, const Tensor *tensor, Expr **index, int index_count, Loc loc);
 Stmt *stmt_step(Arena *arena);
-Stmt *stmt_shared(Arena *arena, const SharedNest *nest, const Tensor **tensors, int64_t *numbers, const Map *own,
+Stmt *stmt_shared(Arena *arena, const SharedNest *nest, const Tensor **tensors, Expr **numbers, const Map *own,
                   Loc loc);
 /* stmt with other bodies: stmt itself when they are its own, NULL when it would do nothing. */
 Stmt *stmt_with_bodies(Arena *arena, Stmt *stmt, StmtList body, StmtList otherwise);

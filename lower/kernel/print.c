@@ -336,8 +336,10 @@ static void print_shared(Printer *p, const Stmt *stmt) {
         text_add(p->text, i ? ", " : "");
         print_name(p, stmt->tensors[i], stmt->tensors[i]->name);
     }
-    for (int i = 0; i < nest->number_count; i++)
-        text_add(p->text, "%s%lld", i || nest->tensor_count ? ", " : "", (long long)stmt->numbers[i]);
+    for (int i = 0; i < nest->number_count; i++) {
+        text_add(p->text, i || nest->tensor_count ? ", " : "");
+        print_expr(p, stmt->numbers[i], 0);
+    }
     text_add(p->text, ")");
 }
 
@@ -407,7 +409,7 @@ static void print_constants(Printer *p, const Kernel *kernel) {
     text_add(p->text, count ? "\n" : "");
 }
 
-/* nest 1(global float x(100), global float y(100), number to 7) { */
+/* nest 1(global float x(100), global float y(100), number to 7, float number_2) { */
 static void print_nest(Printer *p, const SharedNest *nest) {
     int names = p->names.count;
     text_add(p->text, "\n    nest %d(", nest->number);
@@ -422,8 +424,11 @@ static void print_nest(Printer *p, const SharedNest *nest) {
         const Var *number = nest->numbers[i];
         name_add(p, number, number->name);
         text_add(p->text, "%s", i || nest->tensor_count ? ", " : "");
+        if (number->kind == VAR_SCALAR)
+            text_add(p->text, "%s ", element_info[number->type].spelling);
         print_name(p, number, number->name);
-        text_add(p->text, " to %lld", (long long)number->most);
+        if (number->kind == VAR_SIZE)
+            text_add(p->text, " to %lld", (long long)number->most);
     }
     text_add(p->text, ")");
     p->indent++;

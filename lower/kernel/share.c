@@ -1,17 +1,16 @@
-/* share.c - pass: equal nests of a long function become one, which runs with other tensors each time. In a very long
- * one all nests become functions.
+/* share.c - pass: equal nests of a long function become one, which runs with other tensors and numbers each time. In a
+ * very long one all nests become functions.
  *
- * Needs what build gives. Layers of a network differ in their tensors, and in numbers that say which part of all
- * layers' weights is theirs. The first of such nests becomes a shared nest: the passes after this one go over it once,
- * and it is one function of the object. Each of the others, and the first, is a statement that runs it.
+ * Needs what build gives. Layers of a network differ in their tensors, in numbers that say which part of all layers'
+ * weights is theirs, and in numbers that are parts of values. The first of such nests becomes a shared nest: the passes
+ * after this one go over it once, and it is one function of the object. Each of the others, and the first, is a
+ * statement that runs it.
  *
- * Two nests are equal where tensors and loop variables of one stand for those of the other, each for one, and where all
- * else is equal but for numbers that are whole indices. A number that differs becomes a variable, as sizes are.
+ * Which nests are equal, and where their numbers may differ, says match.c. A number that differs becomes a variable: a
+ * whole index, or what else is of type int64, one like a size, the others one like a scalar argument. Indices that are
+ * the same number apart in all nests share one.
  */
-#include "lang/random.h"
-#include "lower/kernel/passes.h"
-
-#include <string.h>
+#include "lower/kernel/match.h"
 
 enum {
     MANY_NESTS = 32,      /* of a function that is long: others compile quickly, and gain from known addresses */
@@ -19,24 +18,30 @@ enum {
                              long for a function of twice the length */
     WORTH_CALLING = 16,   /* nodes of a nest that is worth a call */
     MOST_NODES = 1 << 16, /* that are compared: without the limit, of what shares little in one of two, exponential */
-    FEW_ELEMENTS = 16     /* of a constant whose elements may become parts of instructions */
+    MANY_CLASSES = 64     /* of one hash: more are not compared with */
 };
 
 /* A statement outside all loops and conditions, with what it is equal to. */
 typedef struct Unit {
     Stmt *stmt;
-    int64_t *numbers; /* at the places of its class */
-    Map *own;         /* the class's loop variables and tensors -> its own */
+    Expr **numbers; /* at the places of its class */
+    Map *own;       /* the class's loop variables and tensors -> its own */
     struct Class *class;
 } Unit;
 
+/* A number that is passed. At its places stand numbers that are `more` than it (Slot), of values none. */
+typedef struct Number {
+    int place;    /* its first one */
+    int64_t more; /* of the number there; the least of all its places is 0 */
+    Var *var;
+} Number;
+
 typedef struct Class {
     LIST(Unit *) units; /* the first one is what the others are compared with */
-    int number_count;   /* places of whole indices; */
-    int64_t *numbers;   /* those of the first, -1 where one is no number */
-    const Map *places;  /* a read or store of the first -> the number of its first index + 1 */
-    Expr **variables;   /* what stands there, or NULL where all units have the number of the first */
-    LIST(int) differs;  /* the places whose numbers are passed */
+    int place_count;
+    const Map *places;
+    Expr **values; /* what stands at a place, or NULL where all units have the number of the first */
+    LIST(Number) numbers;
     LIST(const Tensor *) tensors;
     SharedNest *nest;
     struct Class *next; /* of the same hash */
@@ -48,179 +53,27 @@ typedef struct Sharing {
     LIST(Unit *) units;
     LIST(Class *) classes;
     Map by_hash; /* -> Class */
-    Map hashes;  /* Expr -> hash */
+    MatchHashes hashes;
+    bool apart; /* the function is very long */
 } Sharing;
 
-/* --- comparing ---------------------------------------------------------------------------------------------------- */
-
-typedef struct Match {
-    Arena *arena;
-    const Program *program;
-    Map *to, from;               /* tensors and loop variables */
-    Map inner;                   /* buffers that the nest allocates */
-    Map seen;                    /* Expr -> what it was found equal to */
-    Map *places;                 /* as in Class */
-    LIST(int64_t) first, second; /* numbers */
-    LIST(const Tensor *) tensors;
-    int left; /* nodes that may still be looked at: unshared copies of what the other shares take long */
-} Match;
-
-static bool exprs_match(Match *match, const Expr *a, const Expr *b);
-
-/* Whether each stands for the other alone. */
-static bool pair(Match *match, const void *a, const void *b) {
-    const void *known = address_map_get(match->to, a), *back = address_map_get(&match->from, b);
-    if (known || back)
-        return known == b && back == a;
-    address_map_set(match->arena, match->to, a, (void *)b);
-    address_map_set(match->arena, &match->from, b, (void *)a);
-    return true;
-}
-
-static bool orders_are_equal(const ElementOrder *a, const ElementOrder *b) {
-    if (!a || !b)
-        return a == b;
-    for (int i = 0; i < a->count && a->count == b->count; i++) {
-        const OrderPart *x = &a->parts[i], *y = &b->parts[i];
-        if (x->dimension != y->dimension || x->divisor != y->divisor || x->modulus != y->modulus ||
-            x->align != y->align || x->offset != y->offset)
-            return false;
-    }
-    return a->count == b->count;
-}
-
-/* One whose elements may become parts of instructions: each nest names its own. */
-static bool is_small_constant(const Match *match, const Tensor *tensor) {
-    int64_t elements = tensor->role == ROLE_CONSTANT ? tensor_elements(tensor) : -1;
-    return elements >= 0 && elements <= FEW_ELEMENTS && !program_is_given(match->program, tensor);
-}
-
-static bool tensors_are_alike(Match *match, const Tensor *a, const Tensor *b) {
-    if (a->type != b->type || a->role != b->role || a->scope != b->scope || a->constant != b->constant ||
-        a->rank != b->rank || !a->data != !b->data || !a->maker != !b->maker || !orders_are_equal(a->order, b->order))
-        return false;
-    for (int d = 0; d < a->rank; d++)
-        if (!exprs_match(match, a->dims[d], b->dims[d]))
-            return false;
-    return !is_small_constant(match, a) || a == b;
-}
-
-static bool tensors_match(Match *match, const Tensor *a, const Tensor *b) {
-    bool known = address_map_get(match->to, a);
-    if (!known && (a->scope == SCOPE_REGISTER || !tensors_are_alike(match, a, b)))
-        return false;
-    if (!pair(match, a, b))
-        return false;
-    if (!known && !is_small_constant(match, a))
-        list_push(match->arena, &match->tensors, a);
-    return true;
-}
-
-/* A whole index that may be another one elsewhere. */
-static bool is_number(const Match *match, const Tensor *tensor, const Expr *index) {
-    return index->kind == EXPR_INT && index->integer >= 0 && !address_map_get(&match->inner, tensor);
-}
-
-/* owner: the read or store of the first nest. */
-static bool indices_match(Match *match, const void *owner, const Tensor *tensor, Expr *const *a, Expr *const *b,
-                          int count) {
-    intptr_t known = (intptr_t)address_map_get(match->places, owner), place = known ? known - 1 : match->first.count;
-    for (int d = 0; d < count; d++) { /* what several statements of the one share may be several in the other */
-        bool number = is_number(match, tensor, a[d]) && b[d]->kind == EXPR_INT && b[d]->integer >= 0;
-        if (known && match->second.items[place + d] != (number ? b[d]->integer : -1))
-            return false;
-        if (known)
-            continue;
-        list_push(match->arena, &match->first, number ? a[d]->integer : -1);
-        list_push(match->arena, &match->second, number ? b[d]->integer : -1);
-    }
-    if (!known)
-        address_map_set(match->arena, match->places, owner, (void *)(place + 1));
-    for (int d = 0; d < count; d++)
-        if (match->first.items[place + d] < 0 && !exprs_match(match, a[d], b[d]))
-            return false;
-    return true;
-}
-
-static bool both_match(Match *match, const Expr *a, const Expr *b) {
-    return a && b ? exprs_match(match, a, b) : a == b;
-}
-
-static bool payloads_match(Match *match, const Expr *a, const Expr *b) {
-    switch (a->kind) {
-    case EXPR_INT:
-    case EXPR_OFFSET:
-    case EXPR_REAL: return a->integer == b->integer;
-    case EXPR_VAR: return a->var->kind == VAR_LOOP ? address_map_get(match->to, a->var) == b->var : a->var == b->var;
-    case EXPR_OP: return a->op == b->op;
-    case EXPR_CALL: return a->instr == b->instr;
-    case EXPR_SHUFFLE: return !memcmp(a->pattern, b->pattern, sizeof *a->pattern * (size_t)a->lanes);
-    case EXPR_READ:
-        return tensors_match(match, a->tensor, b->tensor) && both_match(match, a->guard, b->guard) &&
-               both_match(match, a->otherwise, b->otherwise);
-    default: return true;
-    }
-}
-
-static bool exprs_match(Match *match, const Expr *a, const Expr *b) {
-    if (address_map_get(&match->seen, a) == b)
-        return true;
-    if (a->kind != b->kind || a->type != b->type || a->lanes != b->lanes || a->count != b->count ||
-        match->left-- <= 0 || !payloads_match(match, a, b))
-        return false;
-    bool equal = a->kind != EXPR_READ || indices_match(match, a, a->tensor, a->args, b->args, a->count);
-    for (int i = 0; i < a->count && a->kind != EXPR_READ && equal; i++)
-        equal = exprs_match(match, a->args[i], b->args[i]);
-    if (equal)
-        address_map_set(match->arena, &match->seen, a, (void *)b);
-    return equal;
-}
-
-static bool loops_match(Match *match, const Stmt *a, const Stmt *b) {
-    return a->loop == b->loop && a->masked == b->masked && a->in_lanes == b->in_lanes && a->var->type == b->var->type &&
-           a->var->reduction == b->var->reduction && a->var->instr == b->var->instr &&
-           both_match(match, a->var->extent, b->var->extent) && pair(match, a->var, b->var);
-}
-
-static bool allocations_match(Match *match, const Tensor *a, const Tensor *b) {
-    address_map_set(match->arena, &match->inner, a, (void *)b);
-    return tensors_are_alike(match, a, b) && pair(match, a, b);
-}
-
-static bool stmts_match(Match *match, const Stmt *a, const Stmt *b) {
-    if (a->kind != b->kind || a->count != b->count || a->otherwise_count != b->otherwise_count ||
-        a->index_count != b->index_count || a->keeps != b->keeps)
-        return false;
-    bool accesses = a->kind == STMT_STORE || a->kind == STMT_PREFETCH;
-    if ((a->kind == STMT_FOR && !loops_match(match, a, b)) ||
-        (a->kind == STMT_ALLOCATE && !allocations_match(match, a->tensor, b->tensor)) ||
-        (accesses && !tensors_match(match, a->tensor, b->tensor)))
-        return false;
-    if ((accesses && !indices_match(match, a, a->tensor, a->index, b->index, a->index_count)) ||
-        !both_match(match, a->extent, b->extent) || !both_match(match, a->condition, b->condition) ||
-        !both_match(match, a->value, b->value) || !both_match(match, a->guard, b->guard))
-        return false;
-    for (int i = 0; i < a->count; i++)
-        if (!stmts_match(match, a->body[i], b->body[i]))
-            return false;
-    for (int i = 0; i < a->otherwise_count; i++)
-        if (!stmts_match(match, a->otherwise[i], b->otherwise[i]))
-            return false;
-    return true;
-}
+/* --- classes ------------------------------------------------------------------------------------------------------ */
 
 /* Takes the unit into the class if it is equal to the first one. The first is compared with itself. */
 static bool join(const Sharing *sharing, Class *class, Unit *unit) {
     Arena *arena = sharing->arena;
     Map *own = ARENA_NEW(arena, Map), *places = ARENA_NEW(arena, Map);
-    Match match = {
-        .arena = arena, .program = sharing->kernel->program, .to = own, .places = places, .left = MOST_NODES};
+    Match match = {.arena = arena,
+                   .program = sharing->kernel->program,
+                   .any_number = sharing->hashes.any_number,
+                   .left = MOST_NODES,
+                   .to = own,
+                   .places = places};
     const Unit *first = class->units.count ? class->units.items[0] : unit;
     if (!stmts_match(&match, first->stmt, unit->stmt))
         return false;
     if (unit == first) {
-        class->number_count = match.first.count;
-        class->numbers = match.first.items;
+        class->place_count = match.first.count;
         class->places = places;
         for (int i = 0; i < match.tensors.count; i++)
             list_push(arena, &class->tensors, match.tensors.items[i]);
@@ -232,53 +85,7 @@ static bool join(const Sharing *sharing, Class *class, Unit *unit) {
     return true;
 }
 
-/* --- classes ------------------------------------------------------------------------------------------------------ */
-
-static uint64_t expr_hash(Sharing *sharing, const Expr *e);
-
-static uint64_t index_hash(Sharing *sharing, const Tensor *tensor, Expr *const *index, int count) {
-    uint64_t hash = hash_mix((uint64_t)tensor->type * 64 + (uint64_t)tensor->role * 8 + (uint64_t)tensor->rank);
-    for (int d = 0; d < count; d++)
-        hash = hash_mix(hash + (index[d]->kind == EXPR_INT ? 1 : expr_hash(sharing, index[d])));
-    return hash;
-}
-
-static uint64_t payload_hash(Sharing *sharing, const Expr *e) {
-    if (e->kind == EXPR_READ)
-        return index_hash(sharing, e->tensor, e->args, e->count) + expr_hash(sharing, e->guard);
-    if (e->kind == EXPR_VAR)
-        return e->var->kind == VAR_LOOP ? 3 : (uint64_t)(uintptr_t)e->var;
-    return e->kind == EXPR_INT || e->kind == EXPR_REAL ? (uint64_t)e->integer : (uint64_t)e->op;
-}
-
-/* Equal for equal nests, whatever their numbers. */
-static uint64_t expr_hash(Sharing *sharing, const Expr *e) {
-    uint64_t hash = e ? (uint64_t)(uintptr_t)address_map_get(&sharing->hashes, e) : 1;
-    if (hash)
-        return hash;
-    hash = hash_mix((uint64_t)e->kind * 64 + (uint64_t)e->type + payload_hash(sharing, e));
-    for (int i = 0; i < e->count && e->kind != EXPR_READ; i++)
-        hash = hash_mix(hash + expr_hash(sharing, e->args[i]));
-    hash |= 1;
-    address_map_set(sharing->arena, &sharing->hashes, e, (void *)(uintptr_t)hash);
-    return hash;
-}
-
-static uint64_t stmt_hash(Sharing *sharing, const Stmt *stmt) {
-    uint64_t hash = hash_mix((uint64_t)stmt->kind * 64 + (uint64_t)stmt->loop * 8 + (uint64_t)stmt->count);
-    hash = hash_mix(hash + expr_hash(sharing, stmt->extent) + 2 * expr_hash(sharing, stmt->condition));
-    hash = hash_mix(hash + expr_hash(sharing, stmt->value) + 2 * expr_hash(sharing, stmt->guard));
-    if (stmt->index_count)
-        hash = hash_mix(hash + index_hash(sharing, stmt->tensor, stmt->index, stmt->index_count));
-    for (int i = 0; i < stmt->count; i++)
-        hash = hash_mix(hash + stmt_hash(sharing, stmt->body[i]));
-    for (int i = 0; i < stmt->otherwise_count; i++)
-        hash = hash_mix(hash + stmt_hash(sharing, stmt->otherwise[i]));
-    return hash | 1;
-}
-
-/* apart: the function is very long. */
-static bool is_worth_calling(const Kernel *kernel, const Stmt *stmt, bool apart) {
+static bool is_worth_calling(const Sharing *sharing, const Stmt *stmt) {
     int nodes = 0;
     bool loops = false;
     EACH_STMT(s, stmt) {
@@ -288,7 +95,7 @@ static bool is_worth_calling(const Kernel *kernel, const Stmt *stmt, bool apart)
         EACH_STMT_EXPR(e, s)
             nodes++;
     }
-    return nodes >= WORTH_CALLING || (loops && apart) || kernel->share_each;
+    return nodes >= WORTH_CALLING || (loops && sharing->apart) || sharing->kernel->share_each;
 }
 
 /* Buffers in memory that are allocated around several nests are tensors of each. */
@@ -307,9 +114,10 @@ static void list_units(Sharing *sharing, Stmt *stmt) {
 }
 
 static void classify(Sharing *sharing, Unit *unit) {
-    const void *key = (const void *)(uintptr_t)stmt_hash(sharing, unit->stmt);
+    const void *key = (const void *)(uintptr_t)match_hash(&sharing->hashes, unit->stmt);
     Class *known = address_map_get(&sharing->by_hash, key);
-    for (Class *class = known; class; class = class->next)
+    int left = MANY_CLASSES;
+    for (Class *class = known; class && left > 0; class = class->next, left--)
         if (join(sharing, class, unit))
             return;
     Class *class = ARENA_NEW(sharing->arena, Class);
@@ -322,100 +130,103 @@ static void classify(Sharing *sharing, Unit *unit) {
 
 /* --- the shared nest ---------------------------------------------------------------------------------------------- */
 
-/* Whether two places have the same number as each other in all units. */
-static bool go_together(const Class *class, int place, int other) {
-    for (int u = 0; u < class->units.count; u++)
-        if (class->units.items[u]->numbers[place] != class->units.items[u]->numbers[other])
+static const Expr *number_at(const Class *class, int unit, int place) {
+    return class->units.items[unit]->numbers[place];
+}
+
+static bool differs(const Class *class, int place) {
+    for (int u = 1; u < class->units.count; u++)
+        if (number_at(class, u, place)->integer != number_at(class, 0, place)->integer)
+            return true;
+    return false;
+}
+
+/* Whether the number at a place is, in all units, that of another place and as much more; of values: the same one. */
+static bool go_together(const Class *class, int place, int other, int64_t *more) {
+    const Expr *a = number_at(class, 0, place), *b = number_at(class, 0, other);
+    *more = 0;
+    if (a->type != b->type || a->kind != b->kind || (a->type != TYPE_INT64 && a->integer != b->integer))
+        return false;
+    if (a->type == TYPE_INT64)
+        *more = a->integer - b->integer; /* neither is negative */
+    for (int u = 1; u < class->units.count; u++) {
+        int64_t own = number_at(class, u, place)->integer, its = number_at(class, u, other)->integer;
+        if (a->type == TYPE_INT64 ? own - its != *more : own != its)
             return false;
+    }
     return true;
 }
 
-/* The most at the place; *differs: not all units have the same. */
-static int64_t most_at(const Class *class, int place, bool *differs) {
-    int64_t most = class->numbers[place];
-    *differs = false;
+/* The number that stands at the place with so much more, a new one if there is none. */
+static Number *number_of(const Sharing *sharing, Class *class, int place, int64_t *more) {
+    for (int i = 0; i < class->numbers.count; i++)
+        if (go_together(class, place, class->numbers.items[i].place, more))
+            return &class->numbers.items[i];
+    *more = 0;
+    list_push(sharing->arena, &class->numbers, (Number){.place = place});
+    return &class->numbers.items[class->numbers.count - 1];
+}
+
+static int64_t value_of(const Class *class, const Number *number, int unit) {
+    return number_at(class, unit, number->place)->integer - number->more;
+}
+
+static void name_number(const Sharing *sharing, const Class *class, Number *number) {
+    const Expr *first = number_at(class, 0, number->place);
+    bool index = first->type == TYPE_INT64;
+    number->var = var_new(sharing->arena, index ? VAR_SIZE : VAR_SCALAR, first->type, "number", NULL);
+    number->var->number = true;
+    for (int u = 0; u < class->units.count && index; u++) {
+        int64_t value = value_of(class, number, u);
+        number->var->most = value > number->var->most ? value : number->var->most;
+    }
+}
+
+/* A place and the number that stands there, with how much more than that of the number's first place. */
+typedef struct Slot {
+    int place, number;
+    int64_t more;
+} Slot;
+
+static void number_places(const Sharing *sharing, Class *class) {
+    Arena *arena = sharing->arena;
+    LIST(Slot) slots = {0};
+    for (int place = 0; place < class->place_count; place++) {
+        int64_t more;
+        if (!sharing->kernel->number_each && !differs(class, place))
+            continue;
+        Number *number = number_of(sharing, class, place, &more);
+        number->more = -more > number->more ? -more : number->more;
+        list_push(arena, &slots, ((Slot){place, (int)(number - class->numbers.items), more}));
+    }
+    for (int i = 0; i < class->numbers.count; i++)
+        name_number(sharing, class, &class->numbers.items[i]);
+    class->values = ARENA_ARRAY(arena, Expr *, class->place_count + 1);
+    for (int i = 0; i < slots.count; i++) {
+        const Slot *slot = &slots.items[i];
+        const Number *number = &class->numbers.items[slot->number];
+        Expr *value = expr_var(arena, number->var);
+        int64_t more = slot->more + number->more;
+        class->values[slot->place] = more ? expr_binary(arena, OP_ADD, value, expr_int(arena, more)) : value;
+    }
+}
+
+/* Explanations know the loops of a nest by its variables. */
+static void name_replaced(const Sharing *sharing, const Class *class, const PlaceMapping *mapping) {
     for (int u = 0; u < class->units.count; u++) {
-        int64_t number = class->units.items[u]->numbers[place];
-        *differs |= number != class->numbers[place];
-        most = number > most ? number : most;
-    }
-    return most;
-}
-
-static void number_places(Sharing *sharing, Class *class) {
-    class->variables = ARENA_ARRAY(sharing->arena, Expr *, class->number_count + 1);
-    for (int place = 0; place < class->number_count; place++) {
-        bool differs;
-        int64_t most = most_at(class, place, &differs);
-        differs |= sharing->kernel->share_each && most >= 0;
-        for (int i = 0; differs && i < class->differs.count && !class->variables[place]; i++)
-            if (go_together(class, place, class->differs.items[i]))
-                class->variables[place] = class->variables[class->differs.items[i]];
-        if (!differs || class->variables[place])
-            continue;
-        Var *number = var_new(sharing->arena, VAR_SIZE, TYPE_INT64, "number", NULL);
-        number->most = most;
-        class->variables[place] = expr_var(sharing->arena, number);
-        list_push(sharing->arena, &class->differs, place);
-    }
-}
-
-typedef struct Numbering {
-    ReadMapping reads;
-    const Class *class;
-} Numbering;
-
-/* The indices of an owner with variables for what differs; they themselves where nothing does. */
-static Expr **numbered(Arena *arena, const Class *class, const void *owner, Expr **index, int count) {
-    intptr_t place = (intptr_t)address_map_get(class->places, owner) - 1;
-    Expr **made = index;
-    for (int d = 0; place >= 0 && d < count; d++) {
-        Expr *variable = class->variables[place + d];
-        if (!variable)
-            continue;
-        if (made == index) {
-            made = ARENA_ARRAY(arena, Expr *, count);
-            memcpy(made, index, sizeof *made * (size_t)count);
+        Map *own = class->units.items[u]->own;
+        for (int i = 0; i < mapping->replaced.count; i++) {
+            const Var *var = mapping->replaced.items[i];
+            address_map_set(sharing->arena, own, address_map_get(&mapping->vars, var), address_map_get(own, var));
         }
-        made[d] = variable;
     }
-    return made;
-}
-
-static Expr *number_read(ReadMapping *mapping, Expr *read) {
-    const Numbering *numbering = (const Numbering *)mapping;
-    Expr *made = expr_over_reads(mapping, read);
-    Expr **index = numbered(mapping->arena, numbering->class, read, made->args, made->count);
-    if (index == made->args)
-        return made;
-    made = expr_copy(mapping->arena, made);
-    made->args = index;
-    return made;
-}
-
-static Expr *number_expr(Arena *arena, Expr *e, void *context) {
-    (void)arena;
-    Numbering *numbering = context;
-    return expr_map_reads(&numbering->reads, e);
-}
-
-static Stmt *number_stmt(Arena *arena, Stmt *stmt, void *context) {
-    const Numbering *numbering = context;
-    Stmt *made = stmt_map_bodies(arena, stmt_over_exprs(arena, stmt, number_expr, context), number_stmt, context);
-    Expr **index = numbered(arena, numbering->class, stmt, made->index, made->index_count);
-    if (index == made->index)
-        return made;
-    Stmt *copy = ARENA_NEW(arena, Stmt);
-    *copy = *made;
-    copy->index = index;
-    return copy;
 }
 
 static void make_nest(Sharing *sharing, Class *class) {
     Arena *arena = sharing->arena;
     Kernel *kernel = sharing->kernel;
-    Numbering numbering = {{.arena = arena, .replace = number_read}, class};
     number_places(sharing, class);
+    PlaceMapping mapping = {.arena = arena, .places = class->places, .values = class->values};
     SharedNest *nest = class->nest = ARENA_NEW(arena, SharedNest);
     nest->kernel = ARENA_NEW(arena, Kernel);
     *nest->kernel = (Kernel){.arena = arena,
@@ -424,13 +235,13 @@ static void make_nest(Sharing *sharing, Class *class) {
                              .strict = kernel->strict,
                              .part = kernel->part,
                              .nest = nest};
-    nest->kernel->body =
-        stmt_block(arena, stmts_one(arena, number_stmt(arena, class->units.items[0]->stmt, &numbering)));
+    nest->kernel->body = stmt_block(arena, stmts_one(arena, map_places(arena, class->units.items[0]->stmt, &mapping)));
+    name_replaced(sharing, class, &mapping);
     nest->tensors = class->tensors.items;
     nest->tensor_count = class->tensors.count;
-    nest->numbers = ARENA_ARRAY(arena, const Var *, class->differs.count + 1);
-    for (int i = 0; i < class->differs.count; i++)
-        nest->numbers[nest->number_count++] = class->variables[class->differs.items[i]]->var;
+    nest->numbers = ARENA_ARRAY(arena, const Var *, class->numbers.count + 1);
+    for (int i = 0; i < class->numbers.count; i++)
+        nest->numbers[nest->number_count++] = class->numbers.items[i].var;
     list_push(arena, &kernel->shared, nest);
     nest->number = kernel->shared.count;
 }
@@ -439,11 +250,14 @@ static Stmt *run_of(Arena *arena, const Unit *unit) {
     const Class *class = unit->class;
     const SharedNest *nest = class->nest;
     const Tensor **tensors = ARENA_ARRAY(arena, const Tensor *, nest->tensor_count + 1);
-    int64_t *numbers = ARENA_ARRAY(arena, int64_t, nest->number_count + 1);
+    Expr **numbers = ARENA_ARRAY(arena, Expr *, nest->number_count + 1);
     for (int i = 0; i < nest->tensor_count; i++)
         tensors[i] = address_map_get(unit->own, nest->tensors[i]);
-    for (int i = 0; i < nest->number_count; i++)
-        numbers[i] = unit->numbers[class->differs.items[i]];
+    for (int i = 0; i < nest->number_count; i++) {
+        const Number *number = &class->numbers.items[i];
+        Expr *first = unit->numbers[number->place];
+        numbers[i] = number->more ? expr_int(arena, first->integer - number->more) : first;
+    }
     return stmt_shared(arena, nest, tensors, numbers, unit->own, unit->stmt->loc);
 }
 
@@ -466,15 +280,16 @@ void pass_share(Kernel *kernel) {
     list_units(&sharing, kernel->body);
     if (sharing.units.count < MANY_NESTS && !kernel->share_each)
         return;
-    bool apart = sharing.units.count >= ALL_APART;
+    sharing.apart = sharing.units.count >= ALL_APART;
+    sharing.hashes = (MatchHashes){.arena = arena, .any_number = sharing.apart || kernel->number_each};
     for (int u = 0; u < sharing.units.count; u++) {
         Unit *unit = sharing.units.items[u];
         address_map_set(arena, &units, unit->stmt, unit);
-        if (is_worth_calling(kernel, unit->stmt, apart))
+        if (is_worth_calling(&sharing, unit->stmt))
             classify(&sharing, unit);
     }
     for (int c = 0; c < sharing.classes.count; c++)
-        if (sharing.classes.items[c]->units.count > 1 || apart || kernel->share_each)
+        if (sharing.classes.items[c]->units.count > 1 || sharing.apart || kernel->share_each)
             make_nest(&sharing, sharing.classes.items[c]);
     if (kernel->shared.count)
         kernel->body = replace_unit(arena, kernel->body, &units);

@@ -319,9 +319,14 @@ static void verify_shared(Verify *v, Stmt *stmt) {
                 "a shared nest gets tensors that are like its own");
         v->stores += is_output(own) && stores_to(nest, tensor);
     }
-    for (int i = 0; i < nest->number_count; i++)
-        require(v, stmt->numbers[i] >= 0 && stmt->numbers[i] <= nest->numbers[i]->most,
+    for (int i = 0; i < nest->number_count; i++) {
+        const Var *number = nest->numbers[i];
+        const Expr *value = stmt->numbers[i];
+        require(v, value->type == number->type && (value->kind == EXPR_INT || value->kind == EXPR_REAL),
+                "a number of a shared nest has its type");
+        require(v, number->kind == VAR_SCALAR || (value->integer >= 0 && value->integer <= number->most),
                 "a number of a shared nest is in its range");
+    }
 }
 
 static void verify_stmt(Verify *v, Stmt *stmt) {

@@ -20,7 +20,7 @@ typedef struct Dimension {
 typedef struct Caching {
     NestState *state;
     const Tensor *source, *copy;
-    const StageState *reader; /* only its reads are copied; NULL: all reads */
+    StageState *reader;       /* only its reads are copied; NULL: all reads */
     const Expr *only;         /* the one of these reads that is copied; NULL: all */
     StageList consumers;
     Dimension *dimensions;
@@ -322,9 +322,19 @@ static void rewrite_consumers(Caching *caching) {
 
 /* --- the primitive ------------------------------------------------------------------------------------------------ */
 
+/* All weights of a deep network may be one tensor, which many stages read. */
+static StageList possible_consumers(const Caching *caching) {
+    StageList readers = {0};
+    if (caching->reader == NULL)
+        return tensor_readers(caching->state, caching->source);
+    if (stage_has_read(caching->reader, caching->source))
+        list_push(caching->state->arena, &readers, caching->reader);
+    return readers;
+}
+
 static bool find_consumers(Caching *caching, const Node *loop) {
     NestState *state = caching->state;
-    const StageList readers = tensor_readers(state, caching->source);
+    const StageList readers = possible_consumers(caching);
     for (int i = 0; i < readers.count; i++) {
         StageState *stage = readers.items[i];
         if ((caching->reader == NULL || caching->reader == stage) && !stage->nest.inlined &&

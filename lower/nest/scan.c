@@ -193,11 +193,11 @@ bool check_steps_box(NestState *state, const StageState *stage) {
 
 /* Whether the stages read only what earlier steps wrote of a tensor. */
 bool all_read_earlier(NestState *state, const Tensor *tensor) {
-    const StageList readers = tensor_readers(state, tensor);
-    for (int i = 0; i < readers.count; i++)
-        for (int k = 0; k < readers.items[i]->accesses.count; k++) {
-            const NestRead *access = &readers.items[i]->accesses.items[k];
-            if (access->read->tensor == tensor && !reads_earlier_step(readers.items[i], access))
+    const StageList *list = address_map_get(&state->readers, tensor);
+    for (int i = 0; list != NULL && i < list->count; i++)
+        for (int k = 0; k < list->items[i]->accesses.count; k++) {
+            const NestRead *access = &list->items[i]->accesses.items[k];
+            if (access->read->tensor == tensor && !reads_earlier_step(list->items[i], access))
                 return false;
         }
     return true;

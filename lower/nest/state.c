@@ -320,16 +320,20 @@ static int by_index(const void *a, const void *b) {
     return (*(StageState *const *)a)->index - (*(StageState *const *)b)->index;
 }
 
+bool stage_has_read(const StageState *stage, const Tensor *tensor) {
+    for (int k = 0; k < stage->accesses.count; k++)
+        if (stage->accesses.items[k].read->tensor == tensor)
+            return true;
+    return false;
+}
+
 /* A stage may be listed several times, as it was rewritten. */
 StageList tensor_readers(NestState *state, const Tensor *tensor) {
     const StageList *list = address_map_get(&state->readers, tensor);
     StageList all = {0}, readers = {0};
     for (int i = 0; list != NULL && i < list->count; i++)
-        for (int k = 0; k < list->items[i]->accesses.count; k++)
-            if (list->items[i]->accesses.items[k].read->tensor == tensor) {
-                list_push(state->arena, &all, list->items[i]);
-                break;
-            }
+        if (stage_has_read(list->items[i], tensor))
+            list_push(state->arena, &all, list->items[i]);
     if (all.count > 1)
         qsort(all.items, (size_t)all.count, sizeof *all.items, by_index);
     for (int i = 0; i < all.count; i++)

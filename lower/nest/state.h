@@ -253,6 +253,7 @@ void stage_rewrite(NestState *state, StageState *stage, const Stage *rewritten);
 StageState *state_producer(const NestState *state, const Tensor *tensor); /* NULL for an input */
 /* The stages that read the tensor, inlined ones too, in the order of execution. */
 StageList tensor_readers(NestState *state, const Tensor *tensor);
+bool stage_has_read(const StageState *stage, const Tensor *tensor);
 const Tensor *tensor_by_name(NestState *state, const char *name); /* of the program; NULL: none */
 void node_link(Node *node, Node *to);                             /* it stands for that one */
 /* The first stage of this name, or that writes a further tensor of a tuple with the name; NULL: none. */

@@ -411,7 +411,8 @@ static Fault run_scheduled(Run *run) {
     run->counters->bad_status += run->status != 0;
     count_features(run->counters, c->text, c->schedule ? c->schedule : schedule);
     bool each = c->data % 4 == 1; /* what equal nests become, of each nest */
-    ExpandOptions options = {.strict = c->strict, .verify_each = true, .share_each = each};
+    ExpandOptions options = {
+        .strict = c->strict, .verify_each = true, .share_each = each, .number_each = c->data % 8 == 1};
     return c->object ? run_compiled(run, nest, &options) : run_kernels(run, nest, &options);
 }
 

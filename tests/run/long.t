@@ -53,6 +53,28 @@ def f(uint8(N, M) x) -> (y) {
 export f
 EOF
 within 0 "a thousand generations, each of conditions on the one before" -O2 -c life.tensor -o life.o
+cat >numbers.tensor <<'EOF'
+def f(float(C, H, W) x, const float(C, C, 3, 3) w) -> (y) {
+    y(c, i, j) = x(c, i, j)
+    for l in 0:1000 {
+        t(c, i, j) +=! (y(r, i + a - 1 - l % 2, j + b - 1) else 0) * w(c, r, a, b) where i in 0:H, j in 0:W
+        y(c, i, j) = max(t(c, i, j), l) + y(c, i, j)
+    }
+}
+export f(C=8, H=16, W=16)
+EOF
+within 0 "a thousand convolutions that differ in a number each" -O2 -c numbers.tensor -o numbers.o
+cat >conditions.tensor <<'EOF'
+def f(float(N, M) x, int32(N) m) -> (y) {
+    y(i, j) = x(i, j)
+    for l in 0:1000 {
+        y(i, j) = y(i, j) * (l + 2) where m(i) == l, i in 0:N, j in l % M:M
+        y(i, j) += l where m(i) > l, y(i, j) < l, i >= j
+    }
+}
+export f(N=64, M=50)
+EOF
+within 0 "a thousand steps in registers, each under conditions of its own" -O2 -c conditions.tensor -o conditions.o
 cat >newton.tensor <<'EOF'
 def f(float(N) x) -> (y) { y(i) = x(i)  for l in 0:4000 { y(i) = y(i) - (y(i) * y(i) - x(i)) / (2 * y(i) + 0.1) } }
 export f

@@ -30,7 +30,7 @@ ok "and where they run" grep -q '^run nest 1(' ir
 cat >apart.tensor <<'EOF'
 def f(float(N) x) -> (y) {
     y(i) = x(i)
-    for l in 0:STEPS { y(i) = (y(i - l) else wrap) * (l * 0.001 + 0.5) where i in 0:N }
+    for l in 0:STEPS { y(i) = (y(i - l) else wrap) * (l * 0.001 + 0.5) + i / (l + 2) where i in 0:N }
 }
 export f
 EOF
@@ -41,6 +41,43 @@ like "$(cat out)" "the function is long, so nests are functions of their own: 30
 runs "and compute what is interpreted" "$TENSORC" -run -w -O1 -DN=37 many.tensor
 capture "$TENSORC" -w -O0 --target=x86-64-v3 --explain-schedule -c fewer.tensor -o fewer.o
 is "$(grep -c 'of their own' out)" 0 "those of a shorter one are not"
+# Those of a very long function that differ in numbers alone are one; also where these say how far loops go.
+cat >numbers.tensor <<'EOF'
+def f(float(N, N) x, float(N, N) w) -> (y, z) {
+    y(i, j) = x(i, j)
+    z(i) = x(i, 0)
+    for l in 0:300 {
+        t(i, j) +=! y(i, k) * w(k, j) * (l * 0.001 + 0.2) where k in 0:l % 7 + 1
+        y(i, j) = min(max(t(i, j), -0.5 * l), l) / (l + 0.5)
+        z(i) = (z(i - l % 5) else l) + z(i) * l where i in l % 6:N
+    }
+}
+export f(N=19)
+EOF
+for target in x86-64-v3 aarch64; do
+    capture "$TENSORC" -w -O2 --target="$target" --explain-schedule -c numbers.tensor -o numbers.o
+    functions=$(sed -n 's/^equal nests are one function: [0-9]* nests, \([0-9]*\) functions$/\1/p' out)
+    ok "steps that differ in numbers are a few functions for $target: ${functions:-none}" \
+        test "${functions:-999}" -lt 60
+done
+for level in -O0 -O1 "-O2 --threads=1" "-O2 -fstrict"; do
+    # shellcheck disable=SC2086
+    runs "and compute what is interpreted with $level" "$TENSORC" -run -w $level numbers.tensor
+done
+# What is known of a number is what is known of those that it stands for: these products wrap.
+cat >wraps.tensor <<'EOF'
+def f(int64(N) x) -> (y) {
+    y(i) = x(i)
+    for l in 0:300 {
+        t(i) = (i + l + 1) * 6364136223846793005 % 1000003 + y(N - 1 - i)
+        y(i) = (i + 2 * l) * 4611686018427387904 / 3 + t(N - 1 - i) - ((i + l + 9) * 4611686018427387904 > 0 ? 1 : 2)
+    }
+}
+export f(N=37)
+EOF
+capture "$TENSORC" -w -O2 --explain-schedule -c wraps.tensor -o wraps.o
+like "$(cat out)" "equal nests are one function" "values that wrap are computed with numbers that differ"
+runs "and compute what is interpreted" "$TENSORC" -run -w -O2 wraps.tensor
 # Nests that read what the caller's buffer holds, and store none of it, may stand before a check.
 cat >held.tensor <<'EOF'
 def f(float(N) x, int32(N) at) -> (inout float(N) y) {

@@ -488,8 +488,9 @@ static void run_shared(Run *r, const Stmt *stmt) {
     for (int i = 0; i < nest->tensor_count; i++)
         list_push(r->arena, &r->buffers, own[i]);
     for (int i = 0; i < nest->number_count; i++) {
-        list_push(r->arena, &r->vars, ((SizeValue){nest->numbers[i], stmt->numbers[i]}));
-        list_push(r->arena, &r->scalars, ((Cell){.value = {.type = TYPE_INT64, .integer = stmt->numbers[i]}}));
+        const Cell *number = eval(r, stmt->numbers[i]);
+        list_push(r->arena, &r->scalars, *number);
+        list_push(r->arena, &r->vars, ((SizeValue){nest->numbers[i], number->value.integer}));
     }
     run_body(r, nest->kernel->body->body, nest->kernel->body->count);
     r->vars.count -= nest->number_count;

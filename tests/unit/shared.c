@@ -13,7 +13,7 @@ enum { LAYERS = 80, WIDTH = 37 };
 static Kernel *kernel_of(Arena *arena, const char *text, bool each) {
     Program *program = program_of_text(arena, text, NULL, 0);
     const Nest *nest = nest_build(arena, program, NULL, NULL, target_find("x86-64-v3"), NULL);
-    return expand(arena, nest, &(ExpandOptions){.verify_each = true, .share_each = each});
+    return expand(arena, nest, &(ExpandOptions){.verify_each = true, .share_each = each, .number_each = each});
 }
 
 static int runs_of(const Kernel *kernel, const SharedNest *nest) {
@@ -65,7 +65,7 @@ static void test_numbers(void) {
     is_int(layer->number_count, 1, "weights of one layer are told by one number");
     is_int(layer->numbers[0]->most, LAYERS - 1, "which is at most that of the last layer");
     EACH_STMT(stmt, kernel->body)
-        others += stmt->kind == STMT_SHARED && stmt->numbers[0] != runs++;
+        others += stmt->kind == STMT_SHARED && stmt->numbers[0]->integer != runs++;
     is_int(others, 0, "each layer has its own");
     arena_free(arena);
 }
@@ -91,7 +91,27 @@ static const Case cases[] = {
     {"other numbers among the values",
      "def f(float(37) x) -> (y) { y(i) = x(i) for l in 0:80 {\n"
      "y(i) = min(y(i) * l + (y(i + 1) else 0.0), y(i) * (y(i - 1) else 2.0) - 7) } }",
+     1, 79},
+    {"other numbers where values are compared, chosen and divided",
+     "def f(float(37) x) -> (y) { y(i) = x(i) for l in 0:80 {\n"
+     "y(i) = (y(i) > l / 2.5 ? (y(i + 1) else 0.5 + l) : y(i)) / (l * 3 + 1.5) - min(y(36 - i), 4 - l) } }",
+     1, 79},
+    {"other numbers among integers",
+     "def f(uint8(37) x) -> (y) { y(i) = x(i) for l in 0:80 {\n"
+     "y(i) = (y(i) * uint8(l) + (y(i + 1) else 0)) % 11 + (y(i) < uint8(l) ? uint8(l) : y(36 - i)) } }",
+     1, 79},
+    {"divisors of integers, and exponents, are parts of instructions",
+     "def f(int32(37) x) -> (y) { y(i) = x(i) for l in 0:80 {\n"
+     "y(i) = y(i) * 3 + y(36 - i) / (l + 3) + y(i) % (l + 5) + (y(i + 1) else 7) } }",
      0, 0},
+    {"in a function that is not very long, numbers among indices stay",
+     "def f(float(37) x) -> (y) { y(i) = x(i) for l in 0:34 {\n"
+     "y(i) = (y(i - l - 1) else 0.5) * 3 + (y(i + l + 1) else 0.0) * y(36 - i) where i in 0:37 } }",
+     0, 0},
+    {"in a very long one they are passed: one, with others so much more",
+     "def f(float(370) x) -> (y) { y(i) = x(i) for l in 0:300 {\n"
+     "y(i) = (y(i - l - 1) else 0.5) * 3 + (y(i + l + 3) else 0.0) * y(369 - i) where i in 0:370 } }",
+     3, 301},
     {"one tensor where the other has two",
      "def f(float(37) x, float(37) u, float(37) v) -> (y) { y(i) = x(i) for l in 0:40 {\n"
      "y(i) = min(y(i) * 3 + u(i), y(i) * (v(i - 1) else 2.0) - 7)\n"
@@ -139,7 +159,7 @@ static void test_tensors(void) {
     EACH_STMT(stmt, kernel->body) {
         if (stmt->kind != STMT_SHARED)
             continue;
-        wrong += stmt->numbers[0] + stmt->numbers[1] != 80;
+        wrong += stmt->numbers[0]->integer + stmt->numbers[1]->integer != 80;
         for (int t = 0; t < nest->tensor_count; t++)
             for (int o = 0; o < t; o++)
                 wrong += stmt->tensors[t] == stmt->tensors[o];
@@ -147,6 +167,37 @@ static void test_tensors(void) {
     }
     is_int(wrong, 0, "each run has its own");
     is_int(run, LAYERS - 1, "all but the last, which stores to the output");
+    arena_free(arena);
+}
+
+/* 300 steps y(i) = y(i - s) * 3 + s * y(i + s + 2), or 5 and 0 outside, in the elements from s % 4 on. */
+static void test_offsets(void) {
+    enum { STEPS = 300 };
+    Arena *arena = arena_new();
+    const Kernel *kernel = kernel_of(arena,
+                                     "def f(int32(37) x) -> (y) { y(i) = x(i) for l in 0:300 {\n"
+                                     "t(i) = (y(i - l % 9) else 5) * 3 + int32(l) * (y(i + l % 9 + 2) else 0)\n"
+                                     "where i in 0:37  y(i) = t(i) where i in l % 4:37 } }",
+                                     false);
+    int32_t x[WIDTH], y[WIDTH], expected[WIDTH], before[WIDTH];
+    const char *fault;
+    for (int i = 0; i < WIDTH; i++)
+        expected[i] = x[i] = i * 7 % 11 - 3;
+    for (int s = 0; s < STEPS; s++) {
+        memcpy(before, expected, sizeof before);
+        for (int i = s % 4; i < WIDTH; i++) {
+            uint32_t left = i >= s % 9 ? (uint32_t)before[i - s % 9] : 5;
+            uint32_t right = i + s % 9 + 2 < WIDTH ? (uint32_t)before[i + s % 9 + 2] : 0;
+            expected[i] = (int32_t)(left * 3 + (uint32_t)s * right);
+        }
+    }
+    int64_t most = 0;
+    for (int n = 0; n < kernel->shared.count; n++)
+        most = kernel->shared.items[n]->number_count > most ? kernel->shared.items[n]->number_count : most;
+    ok(kernel->shared.count < 20, "steps that differ in offsets are a few functions: %d", kernel->shared.count);
+    is_int(most, 2, "with the offset and the factor as numbers");
+    is_int(kernel_run(kernel, NULL, (void *[]){x, y}, &fault), 0, "they return OK");
+    ok(!fault && memcmp(y, expected, sizeof y) == 0, "and compute what C computes");
     arena_free(arena);
 }
 
@@ -181,6 +232,7 @@ int main(void) {
     test_numbers();
     test_cases();
     test_tensors();
+    test_offsets();
     test_text();
     test_notes();
     return done_testing();

@@ -278,8 +278,9 @@ static void test_layers(Arena *arena, const Target *target) {
     if (count != 3)
         return;
     ok(strcmp(task_hash(arena, parts[0]), task_hash(arena, parts[1])), "another layer is another task");
-    ok(!strcmp(layer_hash(arena, parts[0]), layer_hash(arena, parts[1])), "but equal but for the layer");
-    ok(strcmp(layer_hash(arena, parts[1]), layer_hash(arena, parts[2])), "another order of indices is not");
+    ok(!strcmp(layer_hash(arena, parts[0], false), layer_hash(arena, parts[1], false)), "but equal but for the layer");
+    ok(strcmp(layer_hash(arena, parts[1], false), layer_hash(arena, parts[2], false)),
+       "another order of indices is not");
 }
 
 /* A layer max(x W, a) * b. */
@@ -295,10 +296,29 @@ static const Program *numbered(Arena *arena, const char *a, const char *b) {
 static void test_numbers(Arena *arena) {
     const Program *one = numbered(arena, "2", "0.3"), *other = numbered(arena, "7", "0.4");
     ok(strcmp(task_hash(arena, one), task_hash(arena, other)), "a layer with other numbers is another task");
-    ok(!strcmp(layer_hash(arena, one), layer_hash(arena, other)), "but equal but for the numbers");
-    ok(strcmp(layer_hash(arena, one), layer_hash(arena, numbered(arena, "0", "0.3"))), "0 is no such number");
-    ok(strcmp(layer_hash(arena, one), layer_hash(arena, numbered(arena, "2", "1.0"))), "nor is 1");
-    ok(strcmp(layer_hash(arena, one), layer_hash(arena, numbered(arena, "2", "i"))), "nor is an index");
+    ok(!strcmp(layer_hash(arena, one, false), layer_hash(arena, other, false)), "but equal but for the numbers");
+    ok(strcmp(layer_hash(arena, one, false), layer_hash(arena, numbered(arena, "0", "0.3"), false)),
+       "0 is no such number");
+    ok(strcmp(layer_hash(arena, one, false), layer_hash(arena, numbered(arena, "2", "1.0"), false)), "nor is 1");
+    ok(strcmp(layer_hash(arena, one, false), layer_hash(arena, numbered(arena, "2", "i"), false)), "nor is an index");
+}
+
+/* Steps y(i - a) + y(i) where i is below b. */
+static const Program *shifted(Arena *arena, const char *a, const char *b) {
+    return program_of_text(arena,
+                           arena_printf(arena,
+                                        "def f(float(N) x) -> (y) {\n"
+                                        "y(i) = i < %s ? (x(i - %s) else 1.5) + x(i) : x(2 * i %% N) where i in 0:N }",
+                                        b, a),
+                           NULL, 0);
+}
+
+static void test_offsets(Arena *arena) {
+    const Program *one = shifted(arena, "2", "30"), *other = shifted(arena, "7", "11");
+    ok(strcmp(layer_hash(arena, one, false), layer_hash(arena, other, false)), "steps with other offsets differ");
+    ok(!strcmp(layer_hash(arena, one, true), layer_hash(arena, other, true)), "but not in a very long function");
+    ok(strcmp(layer_hash(arena, one, true), layer_hash(arena, shifted(arena, "2", "N"), true)), "a size is no offset");
+    ok(strcmp(task_hash(arena, one), task_hash(arena, other)), "and they are tasks of their own");
 }
 
 /* A constant that two tasks read is rearranged in each call: for one task it would be ahead of time. */
@@ -329,6 +349,7 @@ int main(void) {
     test_equal(arena, &target);
     test_layers(arena, &target);
     test_numbers(arena);
+    test_offsets(arena);
     test_constants(arena, &target);
     arena_free(arena);
     return done_testing();
