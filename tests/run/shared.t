@@ -75,9 +75,9 @@ def f(int64(N) x) -> (y) {
 }
 export f(N=37)
 EOF
-capture "$TENSORC" -w -O2 --explain-schedule -c wraps.tensor -o wraps.o
+capture "$TENSORC" -w -O0 --explain-schedule -c wraps.tensor -o wraps.o
 like "$(cat out)" "equal nests are one function" "values that wrap are computed with numbers that differ"
-runs "and compute what is interpreted" "$TENSORC" -run -w -O2 wraps.tensor
+runs "and compute what is interpreted" "$TENSORC" -run -w -O0 wraps.tensor
 # Nests that read what the caller's buffer holds, and store none of it, may stand before a check.
 cat >held.tensor <<'EOF'
 def f(float(N) x, int32(N) at) -> (inout float(N) y) {
