@@ -258,7 +258,9 @@ void interpreter_free(Interpreter *interpreter) {
 
 void interpreter_tensor(Interpreter *interpreter, const Tensor *tensor, void *data) {
     Storage *storage = storage_of(interpreter, tensor);
+    StackLimit before = stack_widen(interpreter);
     compute_whole(interpreter, storage);
+    stack_restore(before);
     if (storage->elements)
         memcpy(data, storage->data, (size_t)storage->elements * (size_t)element_info[tensor->type].bytes);
 }
@@ -270,7 +272,10 @@ Evaluated interpreter_element(Interpreter *interpreter, const Tensor *tensor, co
         ENSURE(index[d] >= 0 && index[d] < storage->dims[d]);
         element += index[d] * storage->strides[d];
     }
-    return evaluated_element(interpreter, storage, element);
+    StackLimit before = stack_widen(interpreter);
+    Evaluated value = evaluated_element(interpreter, storage, element);
+    stack_restore(before);
+    return value;
 }
 
 double interpreter_cost(const Program *program, const int64_t *sizes) {

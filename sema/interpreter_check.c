@@ -173,8 +173,8 @@ static void check_points(Check *check, double limit, uint64_t seed, double error
         check_element(check, points[i]);
 }
 
-int64_t interpreter_check(Interpreter *interpreter, int argument, const void *data, double limit, uint64_t seed,
-                          Mismatch *first) {
+static int64_t check_elements(Interpreter *interpreter, int argument, const void *data, double limit, uint64_t seed,
+                              Mismatch *first) {
     const Program *program = interpreter->program;
     Check check = {.interpreter = interpreter, .data = data, .first = first};
     check.storage = storage_of(interpreter, program->arguments[argument].tensor);
@@ -194,4 +194,12 @@ int64_t interpreter_check(Interpreter *interpreter, int argument, const void *da
     else if (check.storage->elements)
         check_points(&check, limit, seed, error);
     return check.wrong;
+}
+
+int64_t interpreter_check(Interpreter *interpreter, int argument, const void *data, double limit, uint64_t seed,
+                          Mismatch *first) {
+    StackLimit before = stack_widen(interpreter);
+    int64_t wrong = check_elements(interpreter, argument, data, limit, seed, first);
+    stack_restore(before);
+    return wrong;
 }

@@ -75,6 +75,17 @@ def f(float(N, M) x, int32(N) m) -> (y) {
 export f(N=64, M=50)
 EOF
 within 0 "a thousand steps in registers, each under conditions of its own" -O2 -c conditions.tensor -o conditions.o
+cat >deep.tensor <<'EOF'
+def f(float(N) x) -> (y) {
+    y(i) = x(i)
+    for l in 0:5000 {
+        t(i) = y(i) * 0.5 + (y(i - l % 3) else wrap) where i in 0:N
+        y(i) = t(i) * 0.5 - t(N - 1 - i) + l
+    }
+}
+export f(N=9)
+EOF
+within 0 "ten thousand statements are interpreted, each of which waits for the one before it" -run -O0 deep.tensor
 cat >newton.tensor <<'EOF'
 def f(float(N) x) -> (y) { y(i) = x(i)  for l in 0:4000 { y(i) = y(i) - (y(i) * y(i) - x(i)) / (2 * y(i) + 0.1) } }
 export f
