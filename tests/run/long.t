@@ -94,7 +94,10 @@ within 0 "four thousand values in registers, one after another" -O2 -c newton.te
 cat >kinds.tensor <<'EOF'
 def f(float(N) x) -> (y) {
     y(i) = x(i)
-    for l in 0:1200 { t(i) = (y(i) else 0) * 3 + (y(i + 1) else 0) where i in 0:N - l  y(i) = (t(i) else 1.0) }
+    for l in 0:1200 {
+        t(i) = (y(i) else 0) * 3 + i / (l + 2) where i in 0:N
+        y(i) = (t(i) else 1.0) + (t(i + 1) else 0) where i in 0:N
+    }
 }
 export f(N=2000)
 EOF
