@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const Backend backends[] = {
-    {"llvm", llvm_emit, run_object, CAN_ASSEMBLY | CAN_LLVM | CAN_DEBUG | CAN_PARALLEL | CAN_INSTRS},
+    {"llvm", llvm_emit, &worker_runner, CAN_ASSEMBLY | CAN_LLVM | CAN_DEBUG | CAN_PARALLEL | CAN_INSTRS},
 };
 
 const Backend *backend_of(const Target *target) {
@@ -18,7 +18,7 @@ const Backend *backend_of(const Target *target) {
 }
 
 bool backend_can(const Backend *backend, Ability ability) {
-    return ability == CAN_RUN ? backend->run != NULL : backend->can & ability;
+    return ability == CAN_RUN ? backend->runner != NULL : backend->can & ability;
 }
 
 const char *backend_lacks(Arena *arena, const Backend *backend, unsigned wanted) {

@@ -214,7 +214,7 @@ static bool run_round(Check *check, Runner *runner, const void *object, size_t b
                           .max_repeats = 1,
                           .limit_seconds = LIMIT_SECONDS,
                           .outputs = check->outputs};
-    runner_run(runner, check->c->arena, &request, &result);
+    backend_of(check->target)->runner->run(runner, check->c->arena, &request, &result);
     if (result.outcome == OUTCOME_OK)
         return compare(check);
     diag(check->c->diagnostics, DIAG_instr_run, check->instr->loc, check->instr->name, result.why);
@@ -223,7 +223,8 @@ static bool run_round(Check *check, Runner *runner, const void *object, size_t b
 
 static bool run_rounds(Check *check, const void *object, size_t bytes) {
     const char *why = "";
-    Runner *runner = runner_open(check->c->arena, NULL, (Patience){HUGE_VAL, NULL}, &why, NULL);
+    const RunnerKind *kind = backend_of(check->target)->runner;
+    Runner *runner = kind->open(check->c->arena, NULL, (Patience){HUGE_VAL, NULL}, &why, NULL);
     if (!runner) {
         complain("%s", why);
         return false;
@@ -234,7 +235,7 @@ static bool run_rounds(Check *check, const void *object, size_t bytes) {
         fill(check, round);
         good = run_round(check, runner, object, bytes);
     }
-    runner_close(runner);
+    kind->close(runner);
     return good;
 }
 

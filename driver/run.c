@@ -181,7 +181,7 @@ static bool run_and_check(Compilation *c, const Program *program, const Target *
                           RunRequest *request) {
     RunResult result;
     int64_t wrong = 0;
-    backend_of(target)->run(c->arena, request, &result);
+    run_object(backend_of(target)->runner, c->arena, request, &result);
     if (report_failure(c, program, data, &result) || !check_outputs(c, program, data, &wrong))
         return false;
     double flops = program_flops(program), cost = interpreter_cost(program_meaning(program), data->sizes);

@@ -59,8 +59,7 @@ typedef enum Ability {
     CAN_RUN = 1 << 5       /* -run, -O tune, checks of hardware instructions: backends with a `run` */
 } Ability;
 
-struct RunRequest; /* of backends/run */
-struct RunResult;
+struct RunnerKind; /* of backends/run */
 
 /* A code generator: a row of backends/backends.c. A target's row names it. */
 typedef struct Backend {
@@ -68,9 +67,8 @@ typedef struct Backend {
     /* Code for all kernels in one module: malloc'ed bytes, or NULL with *why. */
     char *(*emit)(Kernel *const *kernels, int count, const Target *target, const EmitOptions *options, size_t *bytes,
                   const char **why);
-    /* Calls a function of a candidate's object; NULL: this backend cannot run code. */
-    void (*run)(Arena *arena, const struct RunRequest *request, struct RunResult *result);
-    unsigned can; /* a set of Ability */
+    const struct RunnerKind *runner; /* calls functions of its objects; NULL: this machine cannot run its code */
+    unsigned can;                    /* a set of Ability */
 } Backend;
 
 /* --- files beside it --- */

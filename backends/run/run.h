@@ -56,8 +56,15 @@ typedef struct Runner Runner;
 Runner *runner_open(Arena *arena, const char *command, Patience patience, const char **why, bool *transient);
 void runner_run(Runner *runner, Arena *arena, const RunRequest *request, RunResult *result);
 void runner_close(Runner *runner);
-/* One run in a worker process of its own. */
-void run_object(Arena *arena, const RunRequest *request, RunResult *result);
+/* How the objects of a backend run; Backend.runner. */
+typedef struct RunnerKind {
+    Runner *(*open)(Arena *arena, const char *command, Patience patience, const char **why, bool *transient);
+    void (*run)(Runner *runner, Arena *arena, const RunRequest *request, RunResult *result);
+    void (*close)(Runner *runner); /* NULL: nothing to do */
+} RunnerKind;
+extern const RunnerKind worker_runner; /* the functions above */
+/* One run by a runner of its own. */
+void run_object(const RunnerKind *kind, Arena *arena, const RunRequest *request, RunResult *result);
 /* The range of the random values of an integer argument: small numbers, or, for indices of a gather, those in range.
  * sizes: values of program->sizes. */
 void argument_range(const Program *program, const int64_t *sizes, int argument, int64_t *low, int64_t *high);

@@ -439,13 +439,15 @@ void runner_run(Runner *runner, Arena *arena, const RunRequest *request, RunResu
     wire_free(&message);
 }
 
-void run_object(Arena *arena, const RunRequest *request, RunResult *result) {
+const RunnerKind worker_runner = {runner_open, runner_run, runner_close};
+
+void run_object(const RunnerKind *kind, Arena *arena, const RunRequest *request, RunResult *result) {
     const char *why = "";
-    Runner *runner = runner_open(arena, request->runner, (Patience){HUGE_VAL, request->stop}, &why, NULL);
+    Runner *runner = kind->open(arena, request->runner, (Patience){HUGE_VAL, request->stop}, &why, NULL);
     if (!runner) {
         *result = (RunResult){.outcome = OUTCOME_BUILD_ERROR, .why = why};
         return;
     }
-    runner_run(runner, arena, request, result);
-    runner_close(runner);
+    kind->run(runner, arena, request, result);
+    kind->close(runner);
 }

@@ -277,7 +277,7 @@ static void measure(void *context, Candidate *candidate, double limit_seconds, b
     double left = seconds_left(bench);
     bool cut = left < request.limit_seconds;
     request.limit_seconds = cut ? left : request.limit_seconds;
-    runner_run(bench->runner, bench->arena, &request, &result);
+    bench->options.backend->runner->run(bench->runner, bench->arena, &request, &result);
     device_unlock(&bench->lock);
     if (bench->options.locks_warned) /* other benches may be open, or opened, before this one closes */
         *bench->options.locks_warned |= bench->lock.warned;
@@ -317,7 +317,8 @@ static bool open_runner(Bench *bench, const char **why, bool *transient) {
     const ToolchainOptions *options = &bench->options;
     double begun = monotonic_seconds(), deadline = options->deadline > 0 ? options->deadline : HUGE_VAL;
     bool known = !options->runner || (options->answered && *options->answered);
-    bench->runner = runner_open(bench->arena, options->runner, (Patience){deadline, options->stop}, why, transient);
+    Patience patience = {deadline, options->stop};
+    bench->runner = options->backend->runner->open(bench->arena, options->runner, patience, why, transient);
     if (bench->runner && options->answered)
         *options->answered = true;
     bool stopped = options->stop && *options->stop;
@@ -367,7 +368,7 @@ Toolchain *const *toolchains_open(Arena *arena, Program *const *programs, int co
 void toolchains_close(Toolchain *const *toolchains) {
     Bench *bench = ((const Station *)toolchains[0]->context)->bench;
     builders_close(bench->builders);
-    runner_close(bench->runner);
+    bench->options.backend->runner->close(bench->runner);
     device_lock_close(&bench->lock);
     for (int i = 0; bench->arguments && i < bench->meaning->argument_count; i++)
         free(bench->arguments[i]);

@@ -38,7 +38,7 @@ static char *emit(Kernel *const *kernels, int count, const Target *target, const
     return copy;
 }
 
-static const Backend backend = {.name = "test", .emit = emit, .run = run_object};
+static const Backend backend = {.name = "test", .emit = emit, .runner = &worker_runner};
 
 typedef struct Case {
     Arena *arena;
