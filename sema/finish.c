@@ -300,14 +300,14 @@ static void name_scans(const Builder *builder, Arena *arena) {
 static void fill_scans(const Builder *builder, Program *program) {
     program->scans = ARENA_ARRAY(program->arena, const Scan *, builder->scans.count);
     name_scans(builder, program->arena);
-    for (int i = 0; i < builder->scans.count; i++) {
-        Scan *scan = builder->scans.items[i];
-        for (int s = 0; s < program->stage_count; s++)
-            if (program->stages[s]->scan == scan)
-                scan->first = scan->count++ ? scan->first : s;
-        if (scan->count)
-            program->scans[program->scan_count++] = scan;
+    for (int s = 0; s < program->stage_count; s++) {
+        Scan *scan = (Scan *)program->stages[s]->scan; /* one of the builder's */
+        if (scan)
+            scan->first = scan->count++ ? scan->first : s;
     }
+    for (int i = 0; i < builder->scans.count; i++)
+        if (builder->scans.items[i]->count)
+            program->scans[program->scan_count++] = builder->scans.items[i];
 }
 
 /* --- the program --- */

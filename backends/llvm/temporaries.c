@@ -257,42 +257,80 @@ static LLVMValueRef place_known(Layout *layout, BlockList *blocks) {
 
 /* --- run-time sizes: slots --- */
 
+enum { OTHER_SHAPE = 1, SAME_RANK, SAME_SHAPE };
+
 /* How well two blocks share a slot whose size is the larger one's: those of one shape lose nothing. */
 static int likeness(const Block *a, const Block *b) {
     if (!a->tensor || !b->tensor || a->tensor->rank != b->tensor->rank)
-        return 1;
+        return OTHER_SHAPE;
     bool same = a->tensor->type == b->tensor->type && !a->tensor->order && !b->tensor->order;
     for (int d = 0; d < a->tensor->rank && same; d++)
         same = expr_equal(a->tensor->dims[d], b->tensor->dims[d]);
-    return same ? 3 : 2;
+    return same ? SAME_SHAPE : SAME_RANK;
 }
 
-/* Of the slots that hold nothing at the same time the one whose blocks are most like this one; else a new one. */
-static int find_slot(Arena *arena, const BlockList *blocks, int count, int slots) {
-    const Block *block = &blocks->items[count];
-    int best = slots, most = 0, *alike = ARENA_ARRAY(arena, int, slots + 1);
-    for (int b = 0; b < count; b++) {
-        int slot = blocks->items[b].slot, like = likeness(&blocks->items[b], block);
-        if (at_once(&blocks->items[b], block))
-            alike[slot] = -1;
-        else if (alike[slot] >= 0 && like > alike[slot])
-            alike[slot] = like;
+/* A part of the memory that its blocks have by turns. */
+typedef struct Slot {
+    LIST(const Block *) blocks; /* by the statements that they are needed at */
+    LIST(const Block *) shapes; /* one block of each shape */
+} Slot;
+typedef LIST(Slot) SlotList;
+
+/* Where the block is among those of the slot; -1: it is needed at the same time as one of them. */
+static int turn_in_slot(const Slot *slot, const Block *block) {
+    int begin = 0, end = slot->blocks.count;
+    while (begin < end) {
+        int middle = begin + (end - begin) / 2;
+        if (slot->blocks.items[middle]->first < block->first)
+            begin = middle + 1;
+        else
+            end = middle;
     }
-    for (int s = 0; s < slots; s++)
-        if (alike[s] > most)
-            best = s, most = alike[s];
+    bool before = begin > 0 && at_once(slot->blocks.items[begin - 1], block);
+    bool after = begin < slot->blocks.count && at_once(slot->blocks.items[begin], block);
+    return before || after ? -1 : begin;
+}
+
+static int most_likeness(const Slot *slot, const Block *block) {
+    int most = 0;
+    for (int s = 0; s < slot->shapes.count; s++) {
+        int like = likeness(slot->shapes.items[s], block);
+        most = like > most ? like : most;
+    }
+    return most;
+}
+
+/* Whether a later block may be more like this one than like those that the slot has. */
+static bool is_new_shape(const Slot *slot, const Block *block, int most) {
+    return slot->shapes.count == 0 || (block->tensor && most < (block->tensor->order ? SAME_RANK : SAME_SHAPE));
+}
+
+/* Puts the block into the slot that is free for it and whose blocks are most like it; else into a new one. Returns its
+ * number. */
+static int choose_slot(Arena *arena, SlotList *slots, const Block *block) {
+    int best = slots->count, most = 0, turn = 0;
+    for (int s = 0; s < slots->count; s++) {
+        int like = most_likeness(&slots->items[s], block);
+        int own = like > most ? turn_in_slot(&slots->items[s], block) : -1;
+        if (own >= 0)
+            best = s, most = like, turn = own;
+    }
+    if (best == slots->count)
+        list_push(arena, slots, (Slot){0});
+    Slot *slot = &slots->items[best];
+    list_insert(arena, &slot->blocks, turn, block);
+    if (is_new_shape(slot, block, most))
+        list_push(arena, &slot->shapes, block);
     return best;
 }
 
 /* Run-time sizes: which is larger is not known. Blocks share slots, as large as the largest of theirs. */
 static LLVMValueRef place_slots(Layout *layout, BlockList *blocks) {
     LLVMValueRef offset = index_constant(layout->code, 0);
-    int slots = 0;
-    for (int b = 0; b < blocks->count; b++) {
-        blocks->items[b].slot = find_slot(layout->code->arena, blocks, b, slots);
-        slots += blocks->items[b].slot == slots;
-    }
-    for (int s = 0; s < slots; s++) {
+    SlotList slots = {0};
+    for (int b = 0; b < blocks->count; b++)
+        blocks->items[b].slot = choose_slot(layout->code->arena, &slots, &blocks->items[b]);
+    for (int s = 0; s < slots.count; s++) {
         LLVMValueRef size = index_constant(layout->code, 0);
         for (int b = 0; b < blocks->count; b++)
             if (blocks->items[b].slot == s) {
