@@ -41,10 +41,12 @@ struct Machine {
     double guard_cost;        /* of any kind: to make a mask */
     double guarded_step_cost; /* the same in a sum, whose multiply-adds wait for it */
     double gather_cost;       /* loads a lane */
+    double insert_cost;       /* arithmetic: of a lane that is inserted, where no instruction gathers such elements */
     double gather_alone;      /* cycles a lane in which nothing else begins; 0: all else goes on */
     double scatter_cost;      /* stores a lane */
     double transpose_cost;    /* loads a vector of a block that is transposed in registers */
     double crossing_cost;     /* loads more, for one that crosses a cache line */
+    double line_loads;        /* loads that wait while a line comes into the first cache: it is written meanwhile */
     double column_cost;       /* arithmetic, for a register of columns that an instruction takes by turns */
     double shuffle_excess;    /* arithmetic more, for the shuffles of a register, which fewer ports than these take */
 

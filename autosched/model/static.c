@@ -22,8 +22,7 @@
 enum { PAGED_LEAST = 1 << 16, FAULTED_PAGES = 32 };
 enum { DIVIDED_BYTES = 32, DIVIDED_LEAST = 16 }; /* what divide_cost is for; what shorter vectors take */
 
-/* No instruction gathers narrower elements: each lane is inserted into its vector, by a port that only some have. */
-enum { GATHERED_BYTES = 4, INSERT_SLOTS = 2 };
+enum { GATHERED_BYTES = 4 }; /* no instruction gathers narrower elements: each lane is inserted into its vector */
 
 typedef struct Block {
     const Machine *machine;
@@ -143,7 +142,7 @@ static void block_reads(const StageFacts *stage, Block *block) {
         block->loads += loads;
         double lanes = access_gathered_lanes(stage, access) * loads / count;
         block->gathered += lanes;
-        block->arithmetic += access->bytes < GATHERED_BYTES ? INSERT_SLOTS * lanes : 0;
+        block->arithmetic += access->bytes < GATHERED_BYTES ? stage->machine->insert_cost * lanes : 0;
         block->arithmetic += access_shuffles(stage, access) * loads / count;
         if (access->guarded) {
             bool waits = stage_reduces(stage) && !access_is_vector(stage, access);
@@ -217,13 +216,10 @@ static double block_cycles(const Block *block) {
     return cycles + machine->spill_cost * block->spilled + (block->serial >= 0 ? machine->loop_cost : 0);
 }
 
-/* Loads that wait while a line comes into the first cache: it is written where loads read. */
-static const double LOADS_OF_LINE = 2;
-
 /* The cycles that the load ports need for all runs of a block, with the lines that come into the first cache: a tile
  * whose every product reads memory has no room for them. */
 static double load_cycles(const Block *block, double runs, double lines) {
-    return (runs * block->loads * block->slots + lines * LOADS_OF_LINE) / block->machine->load_ports;
+    return (runs * block->loads * block->slots + lines * block->machine->line_loads) / block->machine->load_ports;
 }
 
 /* Halving steps of a block that combines the lanes of a register; 0: it is no such block. */

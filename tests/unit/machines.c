@@ -52,9 +52,11 @@ static const Column columns[] = {
     COLUMN(guarded_step_cost, REAL, 1, false),
     COLUMN(gather_cost, REAL, 1, false),
     COLUMN(scatter_cost, REAL, 1, false),
+    COLUMN(insert_cost, REAL, 1, false),
     COLUMN(gather_alone, REAL, 1, true),
     COLUMN(transpose_cost, REAL, 1, false),
     COLUMN(crossing_cost, REAL, 1, false),
+    COLUMN(line_loads, REAL, 1, false),
     COLUMN(column_cost, REAL, 1, true),
     COLUMN(shuffle_excess, REAL, 1, true),
     COLUMN(cache_bytes, INT64, 3, false),
@@ -270,6 +272,10 @@ static void add_programs(Arena *arena, Nests *nests, const Target *target) {
              "schedule f on %s { w_o, w_v = split(O.w, 16)\n reorder(O.h, w_o, O.r_j, w_v)\n vectorize(w_v)\n"
              " unroll(O.r_j)\n"
              "acc = cache_write(O, at=w_o, scope=register) }",
+             target);
+    add_text(arena, nests, /* lanes of bytes, far apart */
+             "def f(uint8(64, 4096) I) -> (O) { O(j, i) = I(i, 7 * j) * 3 where i in 0:64, j in 0:500 }\n"
+             "schedule f on %s { i_o, i_v = split(O.i, 16)\n reorder(O.j, i_o, i_v)\n vectorize(i_v) }",
              target);
     add_text(arena, nests, /* rows a page apart: many lines of one set */
              "def f(float(64, 1024) A, float(1024, 64) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }\n"
