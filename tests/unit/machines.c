@@ -273,8 +273,8 @@ static void add_programs(Arena *arena, Nests *nests, const Target *target) {
              " unroll(O.r_j)\n"
              "acc = cache_write(O, at=w_o, scope=register) }",
              target);
-    add_text(arena, nests, /* lanes of bytes, far apart */
-             "def f(uint8(64, 4096) I) -> (O) { O(j, i) = I(i, 7 * j) * 3 where i in 0:64, j in 0:500 }\n"
+    add_text(arena, nests, /* lanes of bytes, apart from each other */
+             "def f(uint8(16, 90) I) -> (O) { O(j, i) = I(i, j) + 1 where i in 0:16, j in 0:90 }\n"
              "schedule f on %s { i_o, i_v = split(O.i, 16)\n reorder(O.j, i_o, i_v)\n vectorize(i_v) }",
              target);
     add_text(arena, nests, /* rows a page apart: many lines of one set */
