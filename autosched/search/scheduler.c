@@ -94,23 +94,24 @@ static double sum_until_stopped(const Scheduler *scheduler) {
     for (int f = 0; f < scheduler->function_count; f++)
         for (int t = 0; t < scheduler->task_count; t++)
             if (scheduler->functions[f].weights[t] > 0)
-                sum += scheduler->functions[f].weights[t] *
-                       fmax(scheduler->seconds[t], stopping_seconds(scheduler, t));
+                sum += scheduler->functions[f].weights[t] * fmax(scheduler->seconds[t], stopping_seconds(scheduler, t));
     return sum;
 }
 
-static const struct {
-    const char *name;
-    double (*cost)(const Scheduler *scheduler);
-} objectives[] = {{"f1", sum_of_functions},
-                  {"f2", sum_above_latency},
-                  {"f3", mean_of_speedups},
-                  {"f4", sum_until_stopped}};
+#define EACH_OBJECTIVE(OBJECTIVE)                                                                                      \
+    OBJECTIVE(f1, sum_of_functions)                                                                                    \
+    OBJECTIVE(f2, sum_above_latency)                                                                                   \
+    OBJECTIVE(f3, mean_of_speedups)                                                                                    \
+    OBJECTIVE(f4, sum_until_stopped)
+
+#define COST(name, cost) cost,
+static double (*const objectives[])(const Scheduler *scheduler) = {EACH_OBJECTIVE(COST)};
 enum { OBJECTIVES = sizeof objectives / sizeof *objectives };
-static const char *const objective_names[OBJECTIVES + 1] = {"f1", "f2", "f3", "f4"};
+#define NAME(name, cost) #name,
+static const char *const objective_names[OBJECTIVES + 1] = {EACH_OBJECTIVE(NAME)};
 
 static double cost_of(const Scheduler *scheduler) {
-    return objectives[scheduler->settings ? (int)scheduler->settings[OBJECTIVE] : 0].cost(scheduler);
+    return objectives[scheduler->settings ? (int)scheduler->settings[OBJECTIVE] : 0](scheduler);
 }
 
 /* Tasks without a time do not count. Returns their number. */
@@ -240,11 +241,16 @@ static const Setting gradient_settings[] = {
     [PATIENCE] = {"patience", SETTING_COUNT, 5, 1, 1000, "for f4: units without a gain after which a task stops"},
     {NULL, SETTING_FLAG, 0, 0, 0, NULL}};
 
-const NamedChoice scheduler_policies[] = {
-    {"gradient", "the task with which the function is expected to gain most", gradient_settings},
-    {"round-robin", "each task in turn", NULL},
-    {NULL, NULL, NULL}};
-static int (*const nexts[])(Scheduler *scheduler) = {next_by_gradient, next_in_turn};
+/* A row: its name, what it does, what may be set of it, and the function that says which task goes on. */
+#define EACH_SCHEDULER(SCHEDULER)                                                                                      \
+    SCHEDULER("gradient", "the task with which the function is expected to gain most", gradient_settings,              \
+              next_by_gradient)                                                                                        \
+    SCHEDULER("round-robin", "each task in turn", NULL, next_in_turn)
+
+#define CHOICE(name, summary, settings, next) {name, summary, settings},
+const NamedChoice scheduler_policies[] = {EACH_SCHEDULER(CHOICE){NULL, NULL, NULL}};
+#define NEXT(name, summary, settings, next) next,
+static int (*const nexts[])(Scheduler *scheduler) = {EACH_SCHEDULER(NEXT)};
 
 Scheduler *scheduler_open(Arena *arena, const char *policy, const SchedulerTask *tasks, int task_count,
                           const SchedulerFunction *functions, int function_count, uint64_t seed) {
