@@ -1,7 +1,7 @@
 /* tensorc.h - the one page of types that every folder shares.
  *
  * A Program is the checked algorithm: stages over iteration domains, no loops. A Schedule says how to run it. A Target
- * says for what. lower/ makes a Kernel (lower/kernel.h) of the three. What holds for a checked Program:
+ * says for what. lower/ makes a Kernel (lower/kernel/kernel.h) of the three. What holds for a checked Program:
  *   - every tensor is written by exactly one stage (a tensor that the source defines n times is n tensors, versions);
  *   - every axis starts at 0 and every tensor at index 0 (Tensor.lower keeps what the source counted from);
  *   - index expressions are of type int64, floor division and modulo; stages stand in an order of execution.
@@ -109,10 +109,10 @@ typedef enum ExprKind {
     EXPR_RAMP,      /* lanes values args[0] + l * args[1] */
     EXPR_BROADCAST, /* lanes times args[0] */
     EXPR_REPEAT,    /* the vector args[0] again and again, `lanes` in all */
-    EXPR_SHUFFLE,   /* lane l is lane pattern[l] of the vectors args[], of equal lanes, one behind the other; -1: */
-                    /* anything */
-    EXPR_OFFSET,    /* the sum of args[], which change in loops each inside of the one before, and of `integer` */
-    EXPR_CALL /* what instr writes: args are its operands as vectors, row major, without one that it only writes */
+    /* Lane l is lane pattern[l] of the vectors args[], of equal lanes, one behind the other; -1: anything. */
+    EXPR_SHUFFLE,
+    EXPR_OFFSET, /* the sum of args[], which change in loops each inside of the one before, and of `integer` */
+    EXPR_CALL    /* what instr writes: args are its operands as vectors, row major, without one that it only writes */
 } ExprKind;
 
 struct Expr {
@@ -122,10 +122,10 @@ struct Expr {
     int lanes; /* 1 for a scalar */
     int count;
     Expr **args;
-    Expr
-        *otherwise; /* READ of a Program: the value where an index is outside the tensor (of any kind: edge and so on */
-                    /* have become indices); NULL where the read is proved inside or is checked as a gather */
-    Expr *guard;    /* READ of a Kernel: memory is touched only where this holds, elsewhere the value is 0; or NULL */
+    /* READ of a Program: the value where an index is outside the tensor (of any kind: edge and so on have become
+     * indices); NULL where the read is proved inside or is checked as a gather. */
+    Expr *otherwise;
+    Expr *guard; /* READ of a Kernel: memory is touched only where this holds, elsewhere the value is 0; or NULL */
     Loc loc;
     union {
         int64_t integer;
@@ -144,8 +144,9 @@ typedef enum Role {
     ROLE_OUTPUT,
     ROLE_TEMPORARY,
     ROLE_CONSTANT, /* known when the program is compiled: data has its elements; it is no argument */
-    ROLE_INITIAL /* what the caller's buffer of the output `buffer` held before the call; read at the element that is */
-                 /* written, or before any of the output is */
+    /* What the caller's buffer of the output `buffer` held before the call; read at the element that is written, or
+     * before any of the output is. */
+    ROLE_INITIAL
 } Role;
 
 /* Of a buffer in a nest. LOCAL: the stack. SHARED: of a block of a device's threads. */
@@ -206,8 +207,8 @@ typedef struct Combiner {
 /* What a stage writes, and how. The tensors of a tuple's components have the same rank and dims. */
 typedef struct Component {
     const Tensor *tensor;
-    Expr *
-        initial; /* the combine's identity, or a read of the former version at the same indices; NULL without combine */
+    /* The combine's identity, or a read of the former version at the same indices; NULL without combine. */
+    Expr *initial;
     Expr *value; /* of the tensor's type */
 } Component;
 
@@ -231,8 +232,10 @@ typedef struct Stage {
     const Var **reductions; /* in the order of first appearance; empty without a combine */
     Combine combine;
     const Combiner *combiner; /* of COMBINE_DECLARED, else NULL */
-    const Scan *scan; /* that it is a part of, or NULL: then a read of a stage of the scan at an earlier step is of */
-    int step;         /* what that step wrote, and axes[step] is the scan's axis */
+    /* That it is a part of, or NULL: then a read of a stage of the scan at an earlier step is of what that step wrote,
+     * and axes[step] is the scan's axis. */
+    const Scan *scan;
+    int step;
     Loc loc;
 } Stage;
 
@@ -267,13 +270,13 @@ typedef enum Status {
 #undef STATUS
 } Status;
 
-/* One argument of the generated function, in its order. */
 /* What a program reads or writes of an argument as a tensor of its own, such as the weights of one layer. */
 typedef struct ArgumentPart {
     const Tensor *tensor;
     Expr *offset; /* where it begins in the argument's memory, in bytes: over sizes */
 } ArgumentPart;
 
+/* One argument of the generated function, in its order. */
 typedef struct Argument {
     const Tensor *tensor; /* or NULL */
     const Var *scalar;    /* or NULL */
@@ -307,12 +310,13 @@ typedef struct Program {
         const char *name;
         int64_t value;
     } * bounds;
-    bool strict;        /* -fstrict: reductions keep their order, multiply-adds are not contracted */
-    int elsewhere_count; /* of a part of a program: */
-    const Tensor **elsewhere; /* what stages outside of it read, too, of the constants that it reads */
+    bool strict; /* -fstrict: reductions keep their order, multiply-adds are not contracted */
+    /* Of a part of a program: what stages outside of it read, too, of the constants that it reads. */
+    int elsewhere_count;
+    const Tensor **elsewhere;
     const void **known; /* [stage_count] or NULL: contents of stages that are computed at compile time, row major */
-    const struct Program
-        *meaning; /* what it computes by other algorithms: the same arguments; NULL: it is as written */
+    /* What it computes by other algorithms: the same arguments; NULL: it is as written. */
+    const struct Program *meaning;
     int algorithm_count;
     struct Algorithm {
         const char *place; /* what the replaced call makes; "": the whole */
@@ -342,9 +346,9 @@ typedef enum PrimArgKind {
     ARG_NAME, /* a loop, a stage, a tensor, a scope: "C.i", "O[1].r_k", "io", "register" */
     ARG_INT,
     ARG_HOLE, /* ?, ?name, ? in {2, 4, 8}: items are its ARG_INT choices; all of one name have one value */
-    ARG_OP,  /* items are the two operands: name / integer or name % integer inside a layout; of a constraint + - * / */
-             /* % */
-             /* < > and, as one letter each, l (<=), g (>=), = (==), ! (!=) over names of holes and integers */
+    /* Items are the two operands: name / integer or name % integer inside a layout; of a constraint + - * / % < > and,
+     * as one letter each, l (<=), g (>=), = (==), ! (!=) over names of holes and integers. */
+    ARG_OP,
     ARG_LIST /* (j/16, k, j%16) */
 } PrimArgKind;
 

@@ -1,10 +1,8 @@
-/* nest.c - schedules on small programs: the nests that they give, as text, and the refusals, each with its rule
-         and the first
- * alternative; holes, footprints and registers.
+/* nest.c - schedules on small programs: the nests that they give, as text, and the refusals, each with its rule and the
+ * first alternative; holes, footprints and registers.
  *
  * A case is a program, the text of a schedule and what is expected. Rules of the whole nest are refused at the
-         statement that
- * broke them, whatever comes after.
+ * statement that broke them, whatever comes after.
  */
 #include "lower/nest/nest.h"
 #include "parser/ast.h"
