@@ -35,7 +35,7 @@ static inline void fill_floats(float *values, size_t count, uint64_t seed) {
         values[i] = random_float(&seed);
 }
 
-/* The largest difference between two results; infinite where one is not a number. */
+/* The largest difference between two results; infinite where one is NaN. */
 static inline double largest_difference(const float *a, const float *b, size_t count) {
     double largest = 0;
     for (size_t i = 0; i < count; i++) {

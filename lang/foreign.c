@@ -55,7 +55,7 @@ const char *foreign_target(const char *name) {
 
 static const char truth[] = "a bool is written bool(1) or bool(0)";
 static const char infinite[] = "infinity is written 1.0 / 0.0; max=! and min=! begin with it by themselves";
-static const char number[] = "what is not a number is written 0.0 / 0.0; only that differs from itself: x != x";
+static const char number[] = "NaN is written 0.0 / 0.0; only NaN differs from itself: x != x";
 static const char circle[] = "write the number: 3.141592653589793";
 static const char sum[] = "a sum over an index is an assignment: s(i) +=! A(i, j) sums over j";
 static const char mean[] = "a mean is a sum divided by the extent: s(i) +=! A(i, j), then s(i) / float(N)";

@@ -561,14 +561,15 @@ static const char *prefix_hint(const SyntaxError *error, int name) {
 
 /* x.f(): what stands before the point is the argument of f. */
 static const char *method_hint(const SyntaxError *error) {
-    static const char *const casts[] = {"astype", "to", "cast", "type", NULL}, *const turned[] = {"T", "t", "mT", NULL};
+    static const char *const casts[] = {"astype", "to", "cast", "type", NULL};
+    static const char *const transposes[] = {"T", "t", "mT", NULL};
     Parser *parser = error->parser;
     const Token *word = token_at(parser, error->position + 1), *type = token_at(parser, error->position + 3);
     Loc left = operand_before(parser, error->position);
     const char *operand = loc_text(parser, left);
     if (is_one_of(word, casts) && (type->kind == TYPE || type->kind == IDENT))
         return arena_printf(parser->arena, "a conversion is written %s(%s)", converted_to(parser, type), operand);
-    if (is_one_of(word, turned))
+    if (is_one_of(word, transposes))
         return foreign_hint("transpose");
     for (int op = 0; op < OP_COUNT; op++)
         if (word->kind == IDENT && op_info[op].precedence == 0 && !strcmp(word->text, op_info[op].spelling))

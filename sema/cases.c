@@ -3,7 +3,7 @@
  * Comparisons of the same two things, or of one thing with numbers, are of one Subject. What matters of its value is
  * where it lies among these numbers: at one of them, or between two. All combinations of that are tried. A condition of
  * another form is a subject that is true or false. Keeps true: what is not understood, or is too much, is answered with
- * "no". A value that is not a number, which fulfils no comparison, is not thought of.
+ * "no". NaN, which fulfils no comparison, is not thought of.
  */
 #include "sema/check.h"
 

@@ -19,7 +19,7 @@ static struct { int planned, run, failed; } tap;
 #define ok(condition, ...) tap_ok((condition), __FILE__, __LINE__, __VA_ARGS__)
 #define is_int(got, wanted, ...) tap_is_int((got), (wanted), __FILE__, __LINE__, __VA_ARGS__)
 #define is_text(got, wanted, ...) tap_is_text((got), (wanted), __FILE__, __LINE__, __VA_ARGS__)
-/* Within the given distance, or both not a number. */
+/* Within the given distance, or both NaN. */
 #define is_close(got, wanted, distance, ...) tap_is_close((got), (wanted), (distance), __FILE__, __LINE__, __VA_ARGS__)
 
 __attribute__((unused)) static void plan(int count) {

@@ -75,7 +75,7 @@ bool database_add_all(Database *database, const Record *records, int count);
 const char *database_program(Arena *arena, Database *database, const char *task);
 /* Whether it is known what disturbed a measurement; records of older versions do not say. */
 bool disturbance_is_known(const Disturbance *disturbance);
-/* Deletes a record whose result turned out to be invalid. */
+/* Deletes a record whose result is invalid. */
 bool database_forget(Database *database, const Record *record);
 /* The target's name in records: the microarchitecture found, else the name of the target's row. */
 const char *database_target(const Target *target);

@@ -3,7 +3,7 @@
  * Two passes. The first hashes each stage, with what it reads in place of names; these hashes order the stages that
  * nothing reads. The second walks from these stages to what they read. It numbers stages after their producers and
  * tensors at first sight, and writes everything as text without names. The hash of this text is the key. Readers get it
- * with words in place of numbers, which is turned back before it is hashed again.
+ * with words in place of numbers, which become numbers again before it is hashed.
  */
 #include "autosched/records/records.h"
 #include "lang/random.h"

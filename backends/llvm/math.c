@@ -83,8 +83,8 @@ static LLVMValueRef emit_narrow_nextafter(Code *code, ElementType type, LLVMValu
     LLVMValueRef step = LLVMBuildSelect(at, outward, constant_int(type16, 1), constant_int(type16, -1), "");
     LLVMValueRef next = from_memory(code, LLVMBuildAdd(at, bits, step, ""), type);
     LLVMValueRef result = LLVMBuildSelect(at, LLVMBuildFCmp(at, LLVMRealOEQ, a, b, ""), b, next, "");
-    LLVMValueRef not_number = LLVMBuildFCmp(at, LLVMRealUNO, a, b, "");
-    return LLVMBuildSelect(at, not_number, LLVMBuildFAdd(at, a, b, ""), result, "");
+    LLVMValueRef is_nan = LLVMBuildFCmp(at, LLVMRealUNO, a, b, "");
+    return LLVMBuildSelect(at, is_nan, LLVMBuildFAdd(at, a, b, ""), result, "");
 }
 
 LLVMValueRef emit_math(Code *code, Op op, ElementType type, LLVMValueRef *args) {

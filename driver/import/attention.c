@@ -253,8 +253,8 @@ static const char *angle(Import *import, const Rotation *r, const Operand *table
     return format(import, "%s(%s(n, h), %s)", name, name_of(import, r->positions), place);
 }
 
-/* The first of a pair, turned, or the second one. */
-static const char *turned(Import *import, const Rotation *r, bool first, const char *place, const char *other) {
+/* The first of a pair, rotated, or the second one. */
+static const char *rotated_one(Import *import, const Rotation *r, bool first, const char *place, const char *other) {
     const char *cosine = angle(import, r, r->cosines, place), *sine = angle(import, r, r->sines, place);
     return format(import, "%s(n, c, h, w) * %s %c (%s(n, c, h, %s) else 0) * %s", r->x, cosine, first ? '-' : '+', r->x,
                   other, sine);
@@ -262,11 +262,11 @@ static const char *turned(Import *import, const Rotation *r, bool first, const c
 
 static const char *rotated_value(Import *import, const Rotation *r, const Size *shape) {
     long long half = r->rotated / 2;
-    const char *first = r->interleaved ? turned(import, r, true, "w / 2", "w + 1")
-                                       : turned(import, r, true, "w", format(import, "w + %lld", half));
-    const char *second =
-        r->interleaved ? turned(import, r, false, "w / 2", "w - 1")
-                       : turned(import, r, false, format(import, "w - %lld", half), format(import, "w - %lld", half));
+    const char *before = format(import, "w - %lld", half);
+    const char *first = r->interleaved ? rotated_one(import, r, true, "w / 2", "w + 1")
+                                       : rotated_one(import, r, true, "w", format(import, "w + %lld", half));
+    const char *second = r->interleaved ? rotated_one(import, r, false, "w / 2", "w - 1")
+                                        : rotated_one(import, r, false, before, before);
     const char *is_first = r->interleaved ? "w % 2 == 0" : format(import, "w < %lld", half);
     if (size_is(shape[3], r->rotated))
         return format(import, "%s ? %s : %s", is_first, first, second);
@@ -286,7 +286,7 @@ void print_rotary_embedding(Import *import) {
     int64_t width = known_size(import, shape[3]);
     r.rotated = r.rotated ? r.rotated : width;
     if (r.rotated < 2 || r.rotated % 2 || r.rotated > width || x->type != TYPE_FLOAT)
-        refuse_node(import, "%lld features of %lld of the type %s cannot be turned", (long long)r.rotated,
+        refuse_node(import, "%lld features of %lld of the type %s cannot be rotated", (long long)r.rotated,
                     (long long)width, element_info[x->type].spelling);
     if (r.cosines->rank != (r.positions ? 2 : 3) || r.sines->rank != r.cosines->rank)
         refuse_node(import, "its tables have %d dimensions", r.cosines->rank);
@@ -294,7 +294,7 @@ void print_rotary_embedding(Import *import) {
         return;
     const char *base = import->node->outputs.items[0], *ranges = where(import, 4, heads_indices, shape, NULL);
     r.x = fresh_name(import, format(import, "%s_heads", base));
-    const char *result = fresh_name(import, format(import, "%s_turned", base));
+    const char *result = fresh_name(import, format(import, "%s_rotated", base));
     statement(import, "%s(n, c, h, w) = %s%s", r.x, heads_element(import, x, shape, heads_indices), ranges);
     statement(import, "%s(n, c, h, w) = %s%s", result, rotated_value(import, &r, shape), ranges);
     print_heads_output(import, result, x->type, shape, x->rank == 3);

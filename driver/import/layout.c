@@ -1,4 +1,4 @@
-/* layout.c - the same elements at other places: reshaped, turned, cut, joined, repeated, padded. Each result is one
+/* layout.c - the same elements at other places: reshaped, transposed, cut, joined, repeated, padded. Each result is one
  * statement with computed indices.
  */
 #include "driver/import/printers.h"
@@ -191,7 +191,7 @@ void print_squeezing(Import *import) {
         squeeze(import, x);
 }
 
-/* --- turned ------------------------------------------------------------------------------------------------------- */
+/* --- transposed --------------------------------------------------------------------------------------------------- */
 
 void print_transposition(Import *import) {
     Operand *x = input(import, 0);

@@ -6,31 +6,31 @@
 
 typedef struct Gemm {
     Operand *a, *b, *bias;
-    bool a_turned, b_turned;
+    bool a_transposed, b_transposed;
     double alpha, beta;
     Size shape[2];
 } Gemm;
 
 static Gemm gemm_of(Import *import) {
     Gemm g = {.a = input(import, 0), .b = input(import, 1), .bias = input_or_none(import, 2)};
-    g.a_turned = attribute_integer(import, "transA", 0);
-    g.b_turned = attribute_integer(import, "transB", 0);
+    g.a_transposed = attribute_integer(import, "transA", 0);
+    g.b_transposed = attribute_integer(import, "transB", 0);
     g.alpha = attribute_real(import, "alpha", 1);
     g.beta = attribute_real(import, "beta", 1);
     if (g.a->rank != 2 || g.b->rank != 2)
         refuse_node(import, "its matrices have %d and %d dimensions", g.a->rank, g.b->rank);
-    else if (!sizes_equal(g.a->shape[!g.a_turned], g.b->shape[g.b_turned]))
+    else if (!sizes_equal(g.a->shape[!g.a_transposed], g.b->shape[g.b_transposed]))
         refuse_node(import, "its matrices do not fit each other");
     else {
-        g.shape[0] = g.a->shape[g.a_turned];
-        g.shape[1] = g.b->shape[!g.b_turned];
+        g.shape[0] = g.a->shape[g.a_transposed];
+        g.shape[1] = g.b->shape[!g.b_transposed];
     }
     return g;
 }
 
 static bool is_dense(const Gemm *g) {
     bool bias = g->bias && g->bias->rank == 1 && sizes_equal(g->bias->shape[0], g->shape[1]);
-    return bias && !g->a_turned && g->b_turned && g->alpha == 1 && g->beta == 1 && g->a->type == TYPE_FLOAT;
+    return bias && !g->a_transposed && g->b_transposed && g->alpha == 1 && g->beta == 1 && g->a->type == TYPE_FLOAT;
 }
 
 static const char *scaled(Import *import, double factor, const char *value) {
@@ -50,7 +50,7 @@ void print_gemm(Import *import) {
         statement(import, "%s = dense(%s, %s, %s)", output(import, 0, g.a->type, 2, g.shape)->name, a, b, bias);
         return;
     }
-    const char *def = g.a->type == TYPE_FLOAT ? defs[g.a_turned][g.b_turned] : NULL;
+    const char *def = g.a->type == TYPE_FLOAT ? defs[g.a_transposed][g.b_transposed] : NULL;
     const char *bias = g.bias ? read_broadcast(import, g.bias, 2, g.shape, ij) : NULL;
     Operand *result = output(import, 0, g.a->type, 2, g.shape);
     bool plain = !bias && g.alpha == 1;
@@ -58,8 +58,8 @@ void print_gemm(Import *import) {
     if (def)
         statement(import, "%s = %s(%s, %s)", product, def, a, b);
     else
-        statement(import, "%s(i, j) +=! %s(%s) * %s(%s)", product, a, g.a_turned ? "r_k, i" : "i, r_k", b,
-                  g.b_turned ? "j, r_k" : "r_k, j");
+        statement(import, "%s(i, j) +=! %s(%s) * %s(%s)", product, a, g.a_transposed ? "r_k, i" : "i, r_k", b,
+                  g.b_transposed ? "j, r_k" : "r_k, j");
     if (plain)
         return;
     const char *value = scaled(import, g.alpha, format(import, "%s(i, j)", product));

@@ -208,12 +208,12 @@ static void widen_producer(NestState *state, const StageState *stage, const Nest
     bool inside = shares_loops(producer, stage);
     for (int d = 0; d < access->read->count; d++) {
         const Form *domain = domain_extent(state, producer, d);
-        Reflection turned = reflection_of(state, stage, access->read->args[d], domain);
-        const Expr *place = turned.index ? turned.index : unclamped(state, producer, d, access->read->args[d]);
+        Reflection reflected = reflection_of(state, stage, access->read->args[d], domain);
+        const Expr *place = reflected.index ? reflected.index : unclamped(state, producer, d, access->read->args[d]);
         const Form *index = index_form(state, stage, place, inside);
-        bool clamped = !turned.index && place != access->read->args[d];
+        bool clamped = !reflected.index && place != access->read->args[d];
         const Expr *wrapped = read_wraps(access->read, d);
-        bool stays = !clamped && !turned.index && access->read->otherwise == NULL;
+        bool stays = !clamped && !reflected.index && access->read->otherwise == NULL;
         widen_boxes(state, producer, d, index, clamped);
         if (producer->unwrapped != NULL)
             widen_unwrapped(state, producer, d,
@@ -221,8 +221,8 @@ static void widen_producer(NestState *state, const StageState *stage, const Nest
                             : wrapped ? index_form(state, stage, wrapped, inside)
                                       : index,
                             wrapped != NULL);
-        if (turned.index)
-            widen_boxes(state, producer, d, form_add_int(&state->forms, index, -2 * turned.shift), false);
+        if (reflected.index)
+            widen_boxes(state, producer, d, form_add_int(&state->forms, index, -2 * reflected.shift), false);
     }
 }
 

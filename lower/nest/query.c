@@ -33,14 +33,14 @@ const NestStage *nest_producer(const Nest *nest, const Tensor *tensor) {
 /* --- indices --- */
 
 const Expr *reflected_index(const Expr *index, int64_t *period) {
-    const Expr *turned = index, *forward = index;
+    const Expr *reflected = index, *forward = index;
     if (!expr_is_op(index, OP_MIN))
         return NULL;
     for (int a = 0; a < 2; a++) {
         forward = index->args[a];
-        turned = index->args[1 - a];
-        if (expr_is_op(forward, OP_MOD) && expr_is_int(forward->args[1], period) && expr_is_op(turned, OP_SUB) &&
-            expr_equal(turned->args[0], forward->args[1]) && expr_equal(turned->args[1], forward))
+        reflected = index->args[1 - a];
+        if (expr_is_op(forward, OP_MOD) && expr_is_int(forward->args[1], period) && expr_is_op(reflected, OP_SUB) &&
+            expr_equal(reflected->args[0], forward->args[1]) && expr_equal(reflected->args[1], forward))
             return forward->args[0];
     }
     return NULL;

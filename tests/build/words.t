@@ -31,10 +31,11 @@ long() {
 }
 
 # replaced ROOT FILES: where words stand in place of which there are better ones: expensive, depends on, at run time,
-# transient or through.
+# transient or through, transposed or rotated or reflected, NaN.
 replaced() {
-    texts "$1" "$2" | grep -av '^tests/build/words\.t:' | grep -aiE \
-        "^[^:]*:[0-9]*:(.*[^a-z])?(dear(er|est|ly)?|(hangs?|hung|hanging) on|of (run|compile) time|passing)([^a-z]|$)"
+    words="dear(er|est|ly)?|(hangs?|hung|hanging) on|of (run|compile) time|passing|turned|not a number"
+    texts "$1" "$2" | grep -av '^tests/build/words\.t:' | grep -av 'not a number of ' |
+        grep -aiE "^[^:]*:[0-9]*:(.*[^a-z])?($words)([^a-z]|$)"
 }
 
 git -C "$srcdir" ls-files | while read -r file; do
@@ -52,10 +53,12 @@ printf '| %s |\n%s1\n' "$wide" "$wide" >PAGE.md
 printf 'x(i) = %s\n# %s\n' "$wide" "$wide" >stdlib/a.tensor
 printf 'lib_SOURCES += %s\n\techo %s\n' "$wide" "$wide" >Makefile.am
 printf 'A Dear one\nendear, deary\nit hangs on sizes\nof run-time sizes, at run time\nof run time\npassing\n' >lang/b.h
-printf '%s\n' lang/a.c PAGE.md stdlib/a.tensor Makefile.am lang/b.h >"$work/files"
+printf 'returned\na_turned\nnot a number\nnot a number of rows\n' >lang/c.h
+printf '%s\n' lang/a.c PAGE.md stdlib/a.tensor Makefile.am lang/b.h lang/c.h >"$work/files"
 is "$(long . "$work/files" | cut -d: -f1,2 | tr '\n' ' ')" 'lang/a.c:3 PAGE.md:2 stdlib/a.tensor:2 Makefile.am:2 ' \
     "a long line is seen, but where lines cannot be broken"
-is "$(replaced . "$work/files" | cut -d: -f1,2 | tr '\n' ' ')" 'lang/b.h:1 lang/b.h:3 lang/b.h:5 lang/b.h:6 ' \
+is "$(replaced . "$work/files" | cut -d: -f1,2 | tr '\n' ' ')" \
+    'lang/b.h:1 lang/b.h:3 lang/b.h:5 lang/b.h:6 lang/c.h:2 lang/c.h:3 ' \
     "a word that was replaced is seen, but not in others"
 
 done_testing

@@ -17,7 +17,7 @@ def below(float(N, C) X, float(N, D) Z) -> (Y) {
 }
 def causal(float(N, C) X, float(N, D) Z) -> (Y) { Y(i, j) = j <= i ? X(i, j) * 2 : Z.1 + 0 }
 def shifted(float(N, C) X, float(N, D) Z) -> (Y) { Y(i, j) = (X(i, j + D - 3) else -3) where i in 0:N, j in 0:C }
-def turned(float(N, C, D) X, float(N, D) Z) -> (Y) { Y(d, n, c) = X(n, c, d) }
+def transposed(float(N, C, D) X, float(N, D) Z) -> (Y) { Y(d, n, c) = X(n, c, d) }
 def flipped(float(N, C, D) X, float(N, D) Z) -> (Y) { Y(n, d, c) = X(n, c, d) }
 def summed(float(N, C) X, float(N, D) Z) -> (Y) { scan t { Y(n, t) = (Y(n, t - 1) else 0) + X(n, t) } }
 def highest(float(N, C) X, float(N, D) Z) -> (Y) {

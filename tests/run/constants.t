@@ -144,8 +144,8 @@ like "$(cat out)" '^P: 3 x 2 x 16 as \(d0 align 64 offset 16, d1, d2\), ahead of
 capture "$TENSORC" -emit-ir packed.tensor -o -
 like "$(cat out)" '^    constant float P\(3, 2, 16\) as \(d0 align 64 offset 16, d1, d2\)$' "and the loop IR"
 # Copies in all directions, with parts of rows, or all of them, outside of what they copy.
-cat >turned.tensor <<'END'
-def turned(const float(N) u, float(M) a) -> (O) {
+cat >transposed.tensor <<'END'
+def transposed(const float(N) u, float(M) a) -> (O) {
     r(i, j) = (u(9 - 2*j + i) else 7) where i in 0:5, j in 0:9
     s(i, j) = (u(3*j + i - 4) else 5) where i in 0:5, j in 0:9
     t(i, j) = (u(i - 2) else 3) where i in 0:5, j in 0:9
@@ -154,10 +154,10 @@ def turned(const float(N) u, float(M) a) -> (O) {
 def weights(int32(N) from) -> (float(N) u) { u(n) = float(from(n)) }
 export weights(N=11)
 END
-runs "a short vector" "$TENSORC" -run --threads=1 turned.tensor --output=u=u.npy
-sed -i 's/^export.*/export turned(u="u.npy", M=2)/' turned.tensor
+runs "a short vector" "$TENSORC" -run --threads=1 transposed.tensor --output=u=u.npy
+sed -i 's/^export.*/export transposed(u="u.npy", M=2)/' transposed.tensor
 for level in -O0 -O2; do
-    runs "copied in all directions at $level" "$TENSORC" -run --threads=1 $level turned.tensor
+    runs "copied in all directions at $level" "$TENSORC" -run --threads=1 $level transposed.tensor
 done
 cat >large.tensor <<'END'
 def grown(const float(N) u, float(M) a) -> (C) {

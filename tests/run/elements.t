@@ -15,7 +15,7 @@ def chain(float(N, C) X, float(N) Z) -> (Y) {
     Y(n, c) = f(n, c) + e(n, c) / 2 + f(n, c) * 3
 }
 def scaled(float(N, C) X, float(N) Z) -> (Y) { d(n, c) = X(n, c) / 4 - Z(n)  Y(n, c) = d(n, c) * 3 + d(n, c) }
-def turned(float(N, C) X, float(N) Z) -> (Y) { d(c, n) = X(n, c) / 4  Y(c, n) = d(c, n) * 3 + d(c, n) }
+def transposed(float(N, C) X, float(N) Z) -> (Y) { d(c, n) = X(n, c) / 4  Y(c, n) = d(c, n) * 3 + d(c, n) }
 def chosen(float(N, C) X, float(N) Z) -> (Y) {
     d(n, c) = X(n, c) / 4
     Y(n, c) = d(n, c) > 5 ? d(n, c) * 2 : d(n, c) - c

@@ -90,7 +90,7 @@ static void test_types(void) {
     ok(p[0] == 1 && p[1] == 0 && p[2] == 0 && p[3] == 1, "bool is 0 or 1");
     double d[6] = {3, -1, 2, 7, NAN, 9}, least[2], most[2];
     ok(extremes(2, 3, d, least, most) == 0 && least[0] == -1 && most[0] == 3, "min and max of doubles");
-    ok(isnan(least[1]) && isnan(most[1]), "what is not a number goes through min and max");
+    ok(isnan(least[1]) && isnan(most[1]), "NaN goes through min and max");
     ok(extremes(2, 0, d, least, most) == 0 && isinf(least[0]) && least[0] > 0 && most[0] < 0, "of nothing");
     float in[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, y[8] = {0, 0, 0, 0, 0, 0, 0, 99};
     ok(inner(in, y) == 0 && y[0] == 2 && y[6] == 8 && y[7] == 99, "a result that begins at index 2");

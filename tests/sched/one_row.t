@@ -10,7 +10,7 @@ def normed(float(N, I) x, float(I) gamma, float(O, I) w) -> (y) {
     a(n, d) = x(n, d) * scale(n) * gamma(d)
     y(n, o) +=! a(n, r_i) * w(o, r_i)
 }
-def turned(float(N, I) x, float(O, I) w, float(P) c) -> (y) {
+def transposed(float(N, I) x, float(O, I) w, float(P) c) -> (y) {
     p(n, o) +=! x(n, r_i) * w(o, r_i)
     h(n, g, d) = p(n, 64*g + d) where g in 0:O/64, d in 0:64
     t(n, g, d) = h(n, g, d) + (d < 32 ? h(n, g, d + 32) : h(n, g, d - 32)) * c(d % 32) where d in 0:64
@@ -23,14 +23,14 @@ def lines(float(B, S) x) -> (y) { y() +=! x(r_b, r_s) }
 export normed(N=1, I=2048, O=4096)
 export blocks(M=1, K=2048, N=512, B=64)
 export lines(B=64, S=1024)
-export turned(N=1, I=2048, O=2048, P=32)
+export transposed(N=1, I=2048, O=2048, P=32)
 EOF
 runs "compiles" "$TENSORC" -O2 --target=x86-64-v4 --db="$work/none.db" --explain-schedule -c "$work/f.tensor" \
     -o "$work/f.o"
 shown=$(cat "$work/out")
 like "$shown" '^    for o in 0:4096 parallel' "a product behind a norm is parallel"
 unlike "$shown" ' for r_i in ' "and in vectors"
-like "$shown" '^inlined: h, t' "a product that is turned is read through two others"
+like "$shown" '^inlined: h, t' "a product that is transposed is read through two others"
 like "$shown" '^p: 1 x 2048 ' "and computed once"
 like "$shown" '^ *(s[0-9]+_r_s)_p\(.*float\(w\(n, 32 \* \(4 \* \1_n \+ \1_m\) \+ ' \
     "short blocks of a row are read one after another"
@@ -42,7 +42,7 @@ import "f"
 export blocks(M=1, K=512, N=37, B=16)
 export lines(B=12, S=300)
 export normed(N=1, I=101, O=37)
-export turned(N=1, I=77, O=128, P=32)
+export transposed(N=1, I=77, O=128, P=32)
 EOF
 runs "runs" "$TENSORC" -run -O2 --db="$work/none.db" "$work/g.tensor"
 done_testing

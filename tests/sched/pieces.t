@@ -9,7 +9,7 @@ def followed(float(M, K) A, float(K, N) B, float(N) b) -> (Y) {
     C(i, j) +=! A(i, r_k) * B(r_k, j)
     Y(i, j) = max(C(i, j) + b(j), 0)
 }
-def turned(float(K, M) A, float(K, N) B) -> (C) { C(i, j) +=! A(r_k, i) * B(r_k, j) }
+def transposed(float(K, M) A, float(K, N) B) -> (C) { C(i, j) +=! A(r_k, i) * B(r_k, j) }
 def furthest(double(M, K) A, double(N, K) B) -> (C) { C(i, j) max=! abs(A(i, r_k) - B(j, r_k)) }
 def added(float(M, K) A, float(K, N) B, float(M, N) D) -> (C) {
     C(i, j) = D(i, j)
@@ -36,7 +36,7 @@ unlike "$(chosen "product($long)" 8 -fstrict)" 'rfactor' "not where the order of
 unlike "$(chosen 'product(M=4, K=1000, N=16)' 8)" 'rfactor' "nor a short reduction"
 
 for f in 'product(M=3, K=20011, N=17)' 'product(M=1, K=20001, N=33)' 'followed(M=4, K=20001, N=16)' \
-    'turned(M=5, K=20011, N=12)' 'furthest(M=5, K=20011, N=12)' 'added(M=5, K=20011, N=12)' \
+    'transposed(M=5, K=20011, N=12)' 'furthest(M=5, K=20011, N=12)' 'added(M=5, K=20011, N=12)' \
     'two(M=4, L=3, K=20007, N=8)'; do
     for threads in 1 2; do
         chosen "$f" $threads >/dev/null

@@ -4,7 +4,7 @@
 cd "$work" || exit 1
 
 cat >defs.tensor <<'END_OF_DEFS'
-def turned(float(M, N) x) -> (y) { y(i, j) = x(j, i) * 2 }
+def transposed(float(M, N) x) -> (y) { y(i, j) = x(j, i) * 2 }
 def matmul(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }
 def plain(float(M, N) x) -> (y) { y(i, j) = x(i, j) * 2 }
 def chain(float(H, W) a) -> (d) {
@@ -34,9 +34,9 @@ is "$status $(cat chosen)" "0 unrolled for y" "a rule that is better than what t
 is "$(cat found)" "schedule f on x86-64-v4 { unroll(y.i) vectorize(y.j) } " "gives the schedule"
 rules 'both(M=5, N=7)' "$unrolled"
 is "$(tr ',' '\n' <chosen | wc -w)" 6 "for each stage by itself" || diag_file err
-rules 'turned(N=5, M=7)' "$unrolled"
+rules 'transposed(N=5, M=7)' "$unrolled"
 is "$status $(cat chosen misfits idle)" "0 " "not where its lanes are gathered one by one" || diag_file err
-rules 'turned(N=5, M=8)' "$unrolled"
+rules 'transposed(N=5, M=8)' "$unrolled"
 is "$status $(cat chosen misfits idle)" "0 " "nor where it gains next to nothing" || diag_file err
 rules 'plain(M=9, N=7)' "$unrolled"
 is "$status $(cat chosen misfits)" "0 " "not where a condition does not hold"
@@ -66,7 +66,7 @@ rules 'plain(M=5, N=7)' 'rule rows on x86 applies elementwise, extent[1] < lanes
 is "$status $(cat chosen)" "0 rows for y" "also in a rule that is chosen" || diag_file err
 like "$(cat found)" 'split\(y.i, 5\) (.*) = cache_write\(y, at=.*, scope=register\) vectorize\(\1.j\) unroll\(\1.ii\)' \
     "become the program's"
-rules 'turned(N=5, M=7)' 'rule order on x86 applies elementwise { reorder(axis[0], axis[1], ?) vectorize(?) }'
+rules 'transposed(N=5, M=7)' 'rule order on x86 applies elementwise { reorder(axis[0], axis[1], ?) vectorize(?) }'
 is "$status $(cat misfits)" "0 " "holes for orders and loops" || diag_file err
 
 strips='rule strips on x86 applies stencil, producers == 2 {
@@ -107,7 +107,7 @@ runs "rule and applies are names elsewhere" "$TENSORC" -fsyntax-only names.tenso
 # --- the results are those of the interpreter
 if [ "$(uname -m)" = x86_64 ]; then
     { cat defs.tensor; echo "$unrolled"; echo \
-        'export turned(N=5, M=7) export both(N=8, M=3) export matmul(M=64, K=17, N=33)'
+        'export transposed(N=5, M=7) export both(N=8, M=3) export matmul(M=64, K=17, N=33)'
         echo "$strips export chain(H=67, W=131)"
         echo 'rule lanes on x86 applies reuse {
             jo, jv = split(axis[1], ? in {4, 8, 16}) reorder(jo, sum[0], jv) vectorize(jv) }'; } >run.tensor

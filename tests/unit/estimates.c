@@ -115,8 +115,7 @@ static double inlined_sum(Arena *arena, const char *producer) {
 static void test_terms(Arena *arena) {
     double one = inlined_sum(arena, "exp(x(i, j))");
     double windows = inlined_sum(arena, "exp(x(i - 2, j) else 0) + exp(x(i + 2, j) else 0)");
-    ok(windows > one && windows < HUGE_VAL, "windows that are no factors leave out no terms: %g times",
-       windows / one);
+    ok(windows > one && windows < HUGE_VAL, "windows that are no factors leave out no terms: %g times", windows / one);
     double four = inlined_sum(arena, "exp(x(i, j)) + exp(y(i, j)) + exp(z(i, j)) + exp(u(i, j))");
     ok(four > 2 * one && four < HUGE_VAL, "one padding of a term is counted once: %g times", four / one);
 }
@@ -150,21 +149,21 @@ static double rows_where(Arena *arena, const char *predicate) {
     return estimate_of_text(arena, arena_printf(arena, format, predicate));
 }
 
-/* A matrix turned over, one element after the other: along rows or columns of the result. */
-static double turned_over(Arena *arena, const char *order) {
+/* A matrix transposed, one element after the other: along rows or columns of the result. */
+static double transposed(Arena *arena, const char *order) {
     static const char *const format = "def f(float(4096, 4096) A) -> (Y) { Y(i, j) = A(j, i) }\n"
                                       "schedule f on x86 { reorder(%s) }";
     return estimate_of_text(arena, arena_printf(arena, format, order));
 }
 
 static void test_scattered(Arena *arena) {
-    double reads = turned_over(arena, "Y.i, Y.j"), writes = turned_over(arena, "Y.j, Y.i");
+    double reads = transposed(arena, "Y.i, Y.j"), writes = transposed(arena, "Y.j, Y.i");
     ok(writes < 1.6 * reads && writes > reads, "nothing waits for lines that are written here and there: %g times",
        writes / reads);
 }
 
-/* A matrix turned over in blocks of 16 rows and so many columns. */
-static double turned_in_blocks(Arena *arena, int size, int columns, const char *order) {
+/* A matrix transposed in blocks of 16 rows and so many columns. */
+static double transposed_in_blocks(Arena *arena, int size, int columns, const char *order) {
     static const char *const format =
         "def f(float(%d, %d) A) -> (Y) { Y(j, i) = A(i, j) }\n"
         "schedule f on x86 { j_o, j_i = split(Y.j, %d)\n i_o, i_i = split(Y.i, 16)\n reorder(%s, j_i, i_i)\n"
@@ -173,14 +172,16 @@ static double turned_in_blocks(Arena *arena, int size, int columns, const char *
 }
 
 static void test_blocks(Arena *arena) {
-    double down = turned_in_blocks(arena, 256, 16, "i_o, j_o"), along = turned_in_blocks(arena, 256, 16, "j_o, i_o");
+    double down = transposed_in_blocks(arena, 256, 16, "i_o, j_o"),
+           along = transposed_in_blocks(arena, 256, 16, "j_o, i_o");
     ok(down > 1.4 * along && down < HUGE_VAL, "stores that share a set of the cache wait for each other: %g times",
        down / along);
-    down = turned_in_blocks(arena, 272, 16, "i_o, j_o"), along = turned_in_blocks(arena, 272, 16, "j_o, i_o");
+    down = transposed_in_blocks(arena, 272, 16, "i_o, j_o"), along = transposed_in_blocks(arena, 272, 16, "j_o, i_o");
     ok(down < 1.1 * along, "those of neighbouring sets do not: %g times", down / along);
-    double half = turned_in_blocks(arena, 64, 8, "j_o, i_o"), whole = turned_in_blocks(arena, 64, 16, "j_o, i_o");
+    double half = transposed_in_blocks(arena, 64, 8, "j_o, i_o"),
+           whole = transposed_in_blocks(arena, 64, 16, "j_o, i_o");
     ok(half < 1.5 * whole, "a block of fewer columns than lanes has no gathers: %g times", half / whole);
-    double four = turned_in_blocks(arena, 48, 4, "j_o, i_o"), six = turned_in_blocks(arena, 48, 6, "j_o, i_o");
+    double four = transposed_in_blocks(arena, 48, 4, "j_o, i_o"), six = transposed_in_blocks(arena, 48, 6, "j_o, i_o");
     ok(six > 1.2 * four && six < HUGE_VAL, "what no block holds is gathered: %g times", six / four);
 }
 
@@ -374,12 +375,11 @@ static void test_overlap(Arena *arena) {
 
 /* A layer of 104 rows, 768 numbers each, in register tiles of so many rows and vectors of 16. */
 static double layer(Arena *arena, int rows, int vectors) {
-    static const char *const format =
-        "def f(float(104, 768) x, float(48, 768, 16) w) -> (Y) {\n"
-        "Y(n, o, l) +=! x(n, k) * w(o, k, l) }\n"
-        "schedule f on x86 { no, ni = split(Y.n, %d)\n oo, oi = split(Y.o, %d)\n"
-        "reorder(oo, no, Y.k, ni, oi, Y.l)\n vectorize(Y.l)\n unroll(ni, oi)\n"
-        "acc = cache_write(Y, at=no, scope=register) }";
+    static const char *const format = "def f(float(104, 768) x, float(48, 768, 16) w) -> (Y) {\n"
+                                      "Y(n, o, l) +=! x(n, k) * w(o, k, l) }\n"
+                                      "schedule f on x86 { no, ni = split(Y.n, %d)\n oo, oi = split(Y.o, %d)\n"
+                                      "reorder(oo, no, Y.k, ni, oi, Y.l)\n vectorize(Y.l)\n unroll(ni, oi)\n"
+                                      "acc = cache_write(Y, at=no, scope=register) }";
     return estimate_on(arena, arena_printf(arena, format, rows, vectors), 1, &machines[MACHINE_x86_server]);
 }
 
