@@ -1,6 +1,7 @@
 #!/bin/sh
 # The examples of the language reference: `tensor` ones compile, `tensor run` ones also compute what the interpreter
-# does, `tensor error` ones are refused with a message and status 1. The examples of the README compile too.
+# does, `tensor error` ones are refused with a message and status 1, `tensor TARGET` ones compile for that target. The
+# examples of the README compile too.
 . "${srcdir:-.}/tests/lib.sh"
 
 # extract FILE PREFIX: writes each example to PREFIX-LINE.tensor and prints "kind PREFIX-LINE.tensor".
@@ -28,6 +29,7 @@ while read -r kind file; do
             exits 1 "$name is refused" "$TENSORC" -c "$file" -o "$work/example.o"
             like "$(cat "$work/err")" "^$file:[0-9]+:[0-9]+: error: " "$name: the message has a place"
             ;;
+        *) runs "$name compiles for $kind" "$TENSORC" --target="$kind" -c "$file" -o "$work/example.o" ;;
     esac
     [ "$kind" = error ] || "$TENSORC" -fsyntax-only -Wall "$file" 2>>"$work/warnings"
 done <"$work/list"
