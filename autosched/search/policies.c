@@ -1,4 +1,4 @@
-/* policies.c - the table of search policies, random search, and the memory of a search. */
+/* policies.c - the table of search policies, and the memory of a search. */
 #include "autosched/search/policies.h"
 
 #include <math.h>
@@ -170,12 +170,6 @@ int search_fastest(const Search *search, int limit, const int **points) {
 }
 
 /* --- policies --- */
-
-const Setting random_settings[] = {COMMON_SETTINGS, END_OF_SETTINGS};
-
-int propose_random(Search *search, int wanted, int **points) {
-    return search_fill(search, wanted, points, 0);
-}
 
 static const SearchPolicy policies[] = {
 #define POLICY(name, summary) {#name, propose_##name},
