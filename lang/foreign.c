@@ -48,7 +48,7 @@ const char *foreign_target(const char *name) {
         {"m2", "apple-m2"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i][0], name) == 0)
+        if (strcasecmp(names[i][0], name) == 0)
             return names[i][1];
     return NULL;
 }

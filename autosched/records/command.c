@@ -363,11 +363,18 @@ static int run_command(const Command *command, int count, char **arguments, cons
     return status;
 }
 
+static bool asks_for_help(int argc, char **argv) {
+    for (int i = 0; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return true;
+    return argc > 0 && strcmp(argv[0], "help") == 0;
+}
+
 int database_command(int argc, char **argv, const char *path) {
+    if (asks_for_help(argc, argv))
+        return usage(stdout, EXIT_OK);
     if (argc < 1)
         return usage(stderr, EXIT_USAGE);
-    if (strcmp(argv[0], "help") == 0 || strcmp(argv[0], "--help") == 0)
-        return usage(stdout, EXIT_OK);
     for (int c = 0; c < COMMAND_COUNT; c++) {
         const Command *command = &commands[c];
         if (strcmp(argv[0], command->name) != 0)

@@ -309,10 +309,20 @@ static void warn_of_unused(const Words *words) {
                  words->sizes.items[i].name);
 }
 
+static bool asks_for_help(int argc, char **argv) {
+    for (int i = 0; i < argc; i++)
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+            return true;
+    return false;
+}
+
 int import_command(Arena *arena, int argc, char **argv) {
+    static const char usage[] = "usage: tensorc import NET.onnx [-o NET.tensor] [-DSIZE=NUMBER]";
     Words words = {0};
+    if (asks_for_help(argc, argv))
+        return show(stdout, "%s\n", usage), 0;
     if (!read_words(arena, argc, argv, &words)) {
-        complain("usage: tensorc import NET.onnx [-o NET.tensor] [-DSIZE=NUMBER]");
+        complain("%s", usage);
         return STATUS_USAGE;
     }
     if (!words.output)

@@ -45,6 +45,7 @@ fault 2 '-O.*9' "an unknown level" -O9 -c good.tensor $to
 fault 2 "not 'tuned'" "a misspelt level" -O tuned -c good.tensor $to
 fault 2 '--target=NAME' "an option of cc" -march=native -c good.tensor $to
 fault 2 "'arm64'; did you mean 'aarch64'" "a target's other name" --target=arm64 -c good.tensor $to
+fault 2 "'ARM64'; did you mean 'aarch64'" "the same in capitals" --target=ARM64 -c good.tensor $to
 fault 2 "'native'; did you mean 'host'" "this machine's other name" --target=native -c good.tensor $to
 fault 2 "'skylke'; did you mean 'skylake'" "a misspelt processor" --target=skylke -c good.tensor $to
 fault 2 "no feature 'typo' that 'skylake' could have; they are sse4.1, .*avx512bf16" "a feature that is none" \
@@ -71,6 +72,12 @@ is "$(grep -c . "$work/out")" 2 "are the same rows"
 for word in -h help; do
     runs "$word" "$TENSORC" $word
     like "$(cat "$work/out")" '^usage: tensorc' "prints what --help does"
+done
+for words in 'db help' 'db -h' 'db --help' 'db ls -h' 'db prune 3 --help' 'import -h' 'import --help' \
+    'import net.onnx -h'; do
+    # shellcheck disable=SC2086
+    runs "$words" "$TENSORC" $words
+    like "$(cat "$work/out")" "^usage: tensorc ${words%% *} " "prints how it is used"
 done
 runs "the targets are listed" "$TENSORC" --target=help
 like "$(cat "$work/out")" 'avx512vnni' "with the features that they may have"
