@@ -1,5 +1,6 @@
 #!/bin/sh
-# lang/REFERENCE.md names each operator and function of lang/ops.def and each primitive of lang/prims.def.
+# lang/REFERENCE.md names each operator and function of lang/ops.def and each primitive of lang/prims.def, and so do the
+# words that fuzzers put into texts for primitives and their named arguments.
 . "${srcdir:-.}/tests/lib.sh"
 reference=$srcdir/lang/REFERENCE.md
 
@@ -31,6 +32,15 @@ while read -r primitive; do
     grep -q "[\` ]$primitive(" "$work/tables" || echo "$primitive"
 done <"$work/primitives" >"$work/missing"
 is "$(cat "$work/missing")" "" "a table has each primitive"
+
+# Named arguments stand in prims.def behind a blank.
+{
+    cat "$work/primitives"
+    column 3 "$srcdir/lang/prims.def" PRIMITIVE | sed -n 's/^[^ ]* //p' | tr ' ' '\n' | sed 's/$/=/'
+} | while read -r word; do
+    grep -qxF "\"$word\"" "$srcdir/tests/fuzz/tensor.dict" || echo "$word"
+done | sort -u >"$work/missing"
+is "$(cat "$work/missing")" "" "the words of fuzzers have each primitive and its named arguments"
 
 column 2 "$srcdir/lang/predicates.def" PREDICATE | while read -r predicate; do
     grep -qE "\`$predicate(\[0\])?\`" "$work/tables" || echo "$predicate"
