@@ -9,11 +9,17 @@
  *   llvm/values.c      expressions; llvm/arithmetic.c operators; llvm/convert.c casts; llvm/math.c functions
  *   llvm/instr.c       hardware instructions that the source declares
  *   llvm/memory.c      reads and stores; llvm/registers.c those of register buffers
- *   llvm/temporaries.c where temporaries live; llvm/pool.c the memory that calls have for them
- *   llvm/entries.c     the small functions beside the one that has the code
+ *   llvm/temporaries.c where temporaries live
+ *   llvm/runtime.c     calls of the runtime, and its parts: memory for temporaries (runtime/memory.ll), threads
+ *   llvm/entries.c     the small functions beside the one that has the code; llvm/packed.c those of packed arguments
+ *   llvm/shared.c      nests that a kernel runs several times, as functions
  *   llvm/shuffle.c     lanes in another order
  *   llvm/masks.c       accesses under masks that no instruction has
- *   llvm/statements.c  statements; llvm/parallel.c parallel loops; llvm/debug.c line numbers
+ *   llvm/lanes.c       operations of floats with as many lanes as a value has: llvm/functions is written in them
+ *   llvm/statements.c  statements; llvm/parallel.c parallel loops; llvm/launch.c how they come to run in threads
+ *   llvm/debug.c       line numbers
+ *   llvm/blocks.c      long blocks of the optimized module, cut
+ *   llvm/partitions.c  long modules, whose code several processes generate
  *
  * A value of several lanes is an LLVM vector with the next power of two of lanes. Those beyond its own hold anything,
  * and are never read from memory or stored. half and bfloat16 values are floats that the type can hold: they are

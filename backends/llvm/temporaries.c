@@ -1,8 +1,8 @@
 /* temporaries.c - where a kernel's temporaries live.
  *
  * Small ones of constant size are on the stack. All others are in one aligned piece of memory, which the function takes
- * at its entry, of the pool or of its caller (pool.c), before anything is written. Those that no statement needs at the
- * same time share bytes: if all sizes are known, each lies in the lowest gap that is left for it, in the order that
+ * at its entry, of the pool or of its caller (runtime.c), before anything is written. Those that no statement needs at
+ * the same time share bytes: if all sizes are known, each lies in the lowest gap that is left for it, in the order that
  * takes the fewest bytes of those that are tried; otherwise in slots. Those of a parallel loop's body are in a slice,
  * and there are as many slices as threads. A size that overflows counts as one that cannot be allocated.
  */

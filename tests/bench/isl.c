@@ -1,5 +1,5 @@
 /* isl.c - what isl, the library for integer sets, takes for the questions that lowering asks of each candidate: the
- * evidence for answering them with arithmetic of our own (lower/form.c). Compare with `make bench-lowering`.
+ * evidence for answering them with arithmetic of our own (lower/nest/form.c). Compare with `make bench-lowering`.
  *
  * The program is a 3x3 convolution of 256 channels of 14x14 with its padding, its beginning and its relu as statements;
  * the candidate tiles it as a search does. Needs libisl alone; nothing of the compiler.

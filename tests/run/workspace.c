@@ -1,6 +1,6 @@
 /* workspace.c - the memory of temporaries, as programs see it: workspace MODE. Links with wrappers of aligned_alloc and
  * free, which count what generated functions allocate and what they free of it. With LIBRARY, libworkspace.so has the
- * same object; with OTHER, other.h has one more function.
+ * same object; with OTHER, "other.h" has one more function.
  */
 #include "workspace.h"
 #ifdef OTHER
