@@ -24,8 +24,8 @@ bool plan_is_exact(const Planner *planner, const PlanFunction *function) {
                                           : !schedule_leaves_open(function->programs[0], function->target, block);
 }
 
-const Schedule *plan_filled(const Planner *planner, const Program *program, const Target *target,
-                            const Schedule *block, NestError *error) {
+const Schedule *plan_filled(const Planner *planner, const Program *program, const Target *target, const Schedule *block,
+                            NestError *error) {
     if (!schedule_hole_count(block))
         return block;
     HoleTree *tree = hole_tree_new(planner->arena, program, block, target);

@@ -27,7 +27,7 @@ typedef struct Compilation {
         const Target *target;
     })
     checked_instrs;
-    bool results_lost;        /* a result of -run could not be written, and that was said: nothing runs after that */
+    bool results_lost; /* a result of -run could not be written, and that was said: nothing runs after that */
     bool runner_answered;
     bool locks_warned;        /* the warning about locks is given once */
     double tune_deadline;     /* in monotonic time; 0: none */

@@ -22,10 +22,10 @@ typedef struct TunedFile {
     const char **unfit;   /* of search_inputs */
     int count;
     ShownSearches *shown;
-    int current;       /* the function that is searched now */
-    int going;         /* functions that have begun, and not ended */
-    double since, end; /* of all searches; end: 0: none */
-    double last_line;  /* when it was shown */
+    int current;        /* the function that is searched now */
+    int going;          /* functions that have begun, and not ended */
+    double since, end;  /* of all searches; end: 0: none */
+    double last_line;   /* when it was shown */
     Progress *progress; /* NULL: nothing is shown */
 } TunedFile;
 

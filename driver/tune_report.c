@@ -102,9 +102,8 @@ static void show_failures(const Failures *failures) {
     if (failures->unsettled > failures->ended)
         show(stderr, ", %d without a result on a busy machine", failures->unsettled - failures->ended);
     if (failures->ended)
-        show(stderr, ", %d without a result%s%s%s", failures->ended,
-             failures->ended_why ? " (" : "", failures->ended_why ? failures->ended_why : "",
-             failures->ended_why ? ")" : "");
+        show(stderr, ", %d without a result%s%s%s", failures->ended, failures->ended_why ? " (" : "",
+             failures->ended_why ? failures->ended_why : "", failures->ended_why ? ")" : "");
 }
 
 /* How much faster it is than a default is only said when both were in the race, in turns: other times are of a machine

@@ -27,7 +27,7 @@ typedef struct Diagnostics Diagnostics;
  * page. */
 typedef struct DiagOptions {
     bool json, warnings_are_errors, all_warnings, no_warnings;
-    bool silent; /* errors are counted, nothing is printed */
+    bool silent;  /* errors are counted, nothing is printed */
     FILE *stream; /* stderr when NULL */
 } DiagOptions;
 

@@ -41,9 +41,9 @@ bool expr_reads(const Expr *e);                  /* any tensor, at any depth */
 int expr_nodes(const Expr *e);
 int expr_nodes_up_to(const Expr *e, int nodes); /* counts at most so many */
 bool expr_is_larger(const Expr *e, int nodes);  /* has more */
-bool read_gathers(const Expr *read);             /* an index of it is read from memory */
-bool expr_compares_indices(const Expr *e);       /* int64 */
-bool expr_is_zero(const Expr *e);                /* the constant 0 or +0.0; -0.0 is another number */
+bool read_gathers(const Expr *read);            /* an index of it is read from memory */
+bool expr_compares_indices(const Expr *e);      /* int64 */
+bool expr_is_zero(const Expr *e);               /* the constant 0 or +0.0; -0.0 is another number */
 /* Whether the operator of an EXPR_OP costs more than a few products. A quotient by a constant is about as cheap as one:
  * how it is spelled decides nothing. */
 bool op_is_expensive(const Expr *e);

@@ -15,7 +15,7 @@ enum { LAST_CACHE = 2 /* a level; all threads share it */ };
 struct Machine {
     const char *name, *summary;
     const char *shows, *lacks; /* features by which a computer is known to be one; NULL: by its name, or its level */
-    int threads; /* of a program, where their number is known at run time only */
+    int threads;               /* of a program, where their number is known at run time only */
 
     /* what one core does in a cycle, in instructions */
     double clock_rate; /* cycles a second */
@@ -52,8 +52,8 @@ struct Machine {
 
     /* the caches of one core; the last one is all cores' */
     int64_t cache_bytes[3];
-    double usable_part[3];     /* of each: others work with them, too */
-    double lost_at;            /* of the second one: the part from which on nothing of a loop's body stays in it */
+    double usable_part[3]; /* of each: others work with them, too */
+    double lost_at;        /* of the second one: the part from which on nothing of a loop's body stays in it */
     int line_bytes;
     int set_bytes, set_lines;  /* lines so far apart share a set of the first cache; so many of them stay */
     double bytes_per_cycle[3]; /* by level */

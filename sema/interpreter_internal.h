@@ -175,9 +175,9 @@ void run_tuple(Interpreter *interpreter, Code *code, int count);
  * terms, given the scalars of the axes. */
 void prepare(const Code *code, const Instructions *section, int count);
 void execute_all(Interpreter *interpreter, const Code *code, const Instructions *section, int count);
-void begin_terms(Code *code, int64_t *left);                                /* left: how many terms are left */
+void begin_terms(Code *code, int64_t *left);                         /* left: how many terms are left */
 int next_terms(Interpreter *interpreter, Code *code, int64_t *left); /* how many the strip has; 0 after the last */
-bool next_term(const Code *code, int64_t *values); /* of one term; false after the last */
+bool next_term(const Code *code, int64_t *values);                   /* of one term; false after the last */
 
 /* interpreter_ends.c. find_ends: notes where the variables from number `first` on begin and end where the condition
  * holds (fails: where it does not), if it reads that. next_strip: puts the next values of these variables between their

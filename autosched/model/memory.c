@@ -425,8 +425,7 @@ static double write_conflicts(const StageFacts *stage, const AccessFacts *access
     Sets walked = sets_of_block(stage, access, serial);
     if (walked.lines <= walked.count * ways)
         return 0;
-    return sets_of_block(stage, access, -1).lines * stage->machine->conflict_cost *
-           fmax(log2(ways / walked.count), 0);
+    return sets_of_block(stage, access, -1).lines * stage->machine->conflict_cost * fmax(log2(ways / walked.count), 0);
 }
 
 double conflict_cycles(const StageFacts *stage, int serial) {

@@ -24,21 +24,21 @@ static inline double larger(double a, double b) {
 typedef struct AccessFacts {
     const Tensor *tensor;
     bool write, in_registers, guarded, irregular;
-    bool temporary;  /* a buffer that the function allocates */
-    int rank, bytes; /* of an element */
-    double *dims;    /* [rank] of the buffer */
-    double *slopes;  /* [rank * loop_count]: of each index by each loop */
-    double *offsets; /* [rank]: of each index where all loops are 0 */
-    int *movers;     /* [rank * loop_count]: the loops whose slope is not 0, by index, outermost first */
+    bool temporary;   /* a buffer that the function allocates */
+    int rank, bytes;  /* of an element */
+    double *dims;     /* [rank] of the buffer */
+    double *slopes;   /* [rank * loop_count]: of each index by each loop */
+    double *offsets;  /* [rank]: of each index where all loops are 0 */
+    int *movers;      /* [rank * loop_count]: the loops whose slope is not 0, by index, outermost first */
     int *mover_count; /* [rank] */
-    int shifts;      /* itself and reads of the tensor that differ in offsets alone; 0: an earlier one counts it */
-    double *spread;  /* [rank]: how far apart their offsets are */
-    double repeated; /* part of it in copies of unrolled loops that other copies read too */
-    double *strides; /* [loop_count]: elements from one iteration to the next */
-    double size;     /* bytes of the buffer */
-    bool *clamped;   /* [rank]: lanes may be beyond the ends there, and read the last element instead */
-    bool *tested;    /* [rank], of a guarded access: whether the inner loops test that index */
-    double *reached; /* [loop_count + 1]: access_footprint by depth for the extents of the profile; 0: not known yet */
+    int shifts;       /* itself and reads of the tensor that differ in offsets alone; 0: an earlier one counts it */
+    double *spread;   /* [rank]: how far apart their offsets are */
+    double repeated;  /* part of it in copies of unrolled loops that other copies read too */
+    double *strides;  /* [loop_count]: elements from one iteration to the next */
+    double size;      /* bytes of the buffer */
+    bool *clamped;    /* [rank]: lanes may be beyond the ends there, and read the last element instead */
+    bool *tested;     /* [rank], of a guarded access: whether the inner loops test that index */
+    double *reached;  /* [loop_count + 1]: access_footprint by depth for the extents of the profile; 0: not known yet */
 } AccessFacts;
 
 typedef struct StageFacts {
@@ -46,7 +46,7 @@ typedef struct StageFacts {
     int loop_count, outer_count; /* in the chain; of these, how many belong to stages that this one is computed at */
     const Loop **loops;          /* outermost first */
     double *extents;
-    int changed; /* loops before this one may have extents other than the profile's */
+    int changed;    /* loops before this one may have extents other than the profile's */
     double *bodies; /* [loop_count + 1]: bytes that a body takes, by depth, like AccessFacts.reached */
     int access_count;
     AccessFacts *accesses;     /* what is written, then what is read */

@@ -370,8 +370,7 @@ static void visit_all(Canon *canon) {
     for (;;) {
         int next = -1;
         for (int s = 0; s < canon->program->stage_count; s++)
-            if (!canon->visited[s] && !is_read[s] &&
-                (next < 0 || stage_hash(canon, s) < stage_hash(canon, next)))
+            if (!canon->visited[s] && !is_read[s] && (next < 0 || stage_hash(canon, s) < stage_hash(canon, next)))
                 next = s;
         if (next < 0)
             break;

@@ -213,8 +213,8 @@ static LLVMValueRef define_row(Code *code, const char *name, const LanesInMemory
 static LLVMValueRef row_function(Code *code, const LanesInMemory *lanes, LLVMTypeRef *parameters, int padded,
                                  bool stores) {
     char *type = LLVMPrintTypeToString(lanes->type);
-    const char *name = arena_printf(code->arena, "tensorc.%s.%s.%dof%d", stores ? "store" : "load", type, lanes->count,
-                                    padded);
+    const char *name =
+        arena_printf(code->arena, "tensorc.%s.%s.%dof%d", stores ? "store" : "load", type, lanes->count, padded);
     LLVMDisposeMessage(type);
     LLVMValueRef function = LLVMGetNamedFunction(code->module, name);
     return function ? function : define_row(code, name, lanes, parameters, padded, stores);

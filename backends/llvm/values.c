@@ -170,8 +170,8 @@ static bool divides_by_one_value(const Code *code, const Expr *e) {
     if (is_strict(code) || e->op != OP_DIV || !type_is_float(e->type) || e->args[1]->kind != EXPR_BROADCAST)
         return false;
     const Expr *divisor = e->args[1]->args[0];
-    bool constant = divisor->kind == EXPR_VAR ? divisor->var->number
-                                              : divisor->kind == EXPR_REAL || divisor->kind == EXPR_INT;
+    bool constant =
+        divisor->kind == EXPR_VAR ? divisor->var->number : divisor->kind == EXPR_REAL || divisor->kind == EXPR_INT;
     return !constant;
 }
 

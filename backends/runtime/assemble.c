@@ -143,8 +143,8 @@ static char *assemble(const char *text, const Family *family, const char *path) 
 
 /* Directives that speak of the whole object, and remarks, are left out. */
 static char *without_directives(char *assembly) {
-    static const char *const left_out[] = {"\t.file\t",  "\t.ident\t", "\t.addrsig",
-                                           "\t.section\t\".note.GNU-stack\"", "\t#", "#", "//"};
+    static const char *const left_out[] = {"\t.file\t", "\t.ident\t", "\t.addrsig", "\t.section\t\".note.GNU-stack\"",
+                                           "\t#",       "#",          "//"};
     char *text = NULL, *end;
     size_t bytes = 0;
     FILE *stream = open_memstream(&text, &bytes);

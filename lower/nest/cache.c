@@ -20,8 +20,8 @@ typedef struct Dimension {
 typedef struct Caching {
     NestState *state;
     const Tensor *source, *copy;
-    StageState *reader;       /* only its reads are copied; NULL: all reads */
-    const Expr *only;         /* the one of these reads that is copied; NULL: all */
+    StageState *reader; /* only its reads are copied; NULL: all reads */
+    const Expr *only;   /* the one of these reads that is copied; NULL: all */
     StageList consumers;
     Dimension *dimensions;
     Layout layout;
@@ -75,8 +75,7 @@ static const Form *index_form(Caching *caching, StageState *consumer, const Expr
 }
 
 /* The least and the greatest value of an index, over sizes; false: they are not known. */
-static bool index_span(Caching *caching, StageState *consumer, const Expr *index, const Form **low,
-                       const Form **high) {
+static bool index_span(Caching *caching, StageState *consumer, const Expr *index, const Form **low, const Form **high) {
     Forms *forms = &caching->state->forms;
     const Form *form = index_form(caching, consumer, index);
     *low = form != NULL ? form_lower(forms, form) : NULL;

@@ -95,8 +95,8 @@ static void add_reads(Explanation *e, const StageState *reader) {
         for (int d = 0; d < read->count; d++) {
             const Expr *index = wrapped_index(read->args[d], read->tensor->dims[d]);
             index = index != NULL ? index : read->args[d];
-            elements = times(elements, spread(e, form_of_expr(&e->forms, index, find_axis_form, reader),
-                                              read->tensor->dims[d]));
+            elements = times(elements,
+                             spread(e, form_of_expr(&e->forms, index, find_axis_form, reader), read->tensor->dims[d]));
         }
         if (!lives_in_registers(e, read->tensor))
             add_touched(e, read->tensor, elements, false);

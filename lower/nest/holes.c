@@ -20,9 +20,9 @@ typedef struct HoleNode {
 typedef struct TreeHole {
     int prim, arg, number; /* of the hole among all holes of the schedule */
     PrimArg written;
-    int most, fewest;      /* choices; of the nodes that were looked at */
-    int64_t ways, looks;   /* combinations of choices before it; how many of them were looked at */
-    LIST(PrimArg) seen;    /* all that it may become */
+    int most, fewest;    /* choices; of the nodes that were looked at */
+    int64_t ways, looks; /* combinations of choices before it; how many of them were looked at */
+    LIST(PrimArg) seen;  /* all that it may become */
 } TreeHole;
 
 struct HoleTree {
@@ -121,10 +121,10 @@ static void find_holes(HoleTree *tree) {
     for (int p = 0; p < copy->count; p++)
         for (int a = 0; a < copy->prims[p].arg_count; a++) {
             const PrimArg *argument = &copy->prims[p].args[a];
-            if (prim_argument_names(&copy->prims[p], a) && schedule_hole_first(copy, argument) == argument)
-                list_push(tree->arena, &tree->holes,
-                          ((TreeHole){.prim = p, .arg = a, .number = schedule_hole_place(copy, argument),
-                                      .written = *argument}));
+            if (!prim_argument_names(&copy->prims[p], a) || schedule_hole_first(copy, argument) != argument)
+                continue;
+            TreeHole hole = {.prim = p, .arg = a, .number = schedule_hole_place(copy, argument), .written = *argument};
+            list_push(tree->arena, &tree->holes, hole);
         }
 }
 

@@ -201,8 +201,12 @@ static bool stands_last(const Prim *prim, const PrimArg *hole) {
 
 static Offering offering_of(Arena *arena, Arena *scratch, const HoleQuestion *question) {
     Refusal refusal = {0};
-    Offering offering = {.arena = arena, .scratch = scratch, .program = question->program,
-                         .target = question->target, .schedule = question->schedule, .prim = question->prim};
+    Offering offering = {.arena = arena,
+                         .scratch = scratch,
+                         .program = question->program,
+                         .target = question->target,
+                         .schedule = question->schedule,
+                         .prim = question->prim};
     offering.state = state_with(&offering, question->hole, NULL, 0, &refusal);
     return offering;
 }

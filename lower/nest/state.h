@@ -187,12 +187,12 @@ typedef struct NestState {
     Arena *arena;
     Forms forms;
     LIST(StageState *) stages;
-    Map makers;       /* from tensors to StageLists: who writes them, or did; */
-    Map by_name;      /* from the names of stages, */
-    Map by_component; /* and from those of the further tensors of tuples */
-    Map readers;      /* from tensors to StageLists: who reads them, or did */
-    Map loop_names;   /* all that loops had */
-    Map tensor_names; /* of the program, to the first tensor of a name: */
+    Map makers;               /* from tensors to StageLists: who writes them, or did; */
+    Map by_name;              /* from the names of stages, */
+    Map by_component;         /* and from those of the further tensors of tuples */
+    Map readers;              /* from tensors to StageLists: who reads them, or did */
+    Map loop_names;           /* all that loops had */
+    Map tensor_names;         /* of the program, to the first tensor of a name: */
     bool tensor_names_listed; /* once somebody asked */
     LIST(Alias) aliases;
     int *alias_slots; /* hash table over their names; its size is a power of two */
