@@ -52,15 +52,8 @@ bool load_input(Compilation *c, const Program *program, const int64_t *sizes, co
     return array != NULL;
 }
 
-static bool is_inout(const Program *program, const Tensor *output) {
-    for (int i = 0; i < program->tensor_count; i++)
-        if (program->tensors[i]->role == ROLE_INITIAL && program->tensors[i]->buffer == output)
-            return true;
-    return false;
-}
-
 bool argument_has_contents(const Program *program, const Argument *a) {
-    return !a->tensor || a->tensor->role != ROLE_OUTPUT || is_inout(program, a->tensor);
+    return !a->tensor || a->tensor->role != ROLE_OUTPUT || program_reads_former(program, a->tensor);
 }
 
 /* The argument that takes contents; NULL: there is none of that name. */

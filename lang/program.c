@@ -636,3 +636,10 @@ bool program_is_packed(const Program *program) {
             return true;
     return false;
 }
+
+bool program_reads_former(const Program *program, const Tensor *output) {
+    for (int i = 0; i < program->tensor_count; i++)
+        if (program->tensors[i]->role == ROLE_INITIAL && program->tensors[i]->buffer == output)
+            return true;
+    return false;
+}

@@ -170,5 +170,7 @@ bool program_reads_elsewhere(const Program *program, const Tensor *tensor);
 /* Whether it is the tensor of an argument, or a part of one. */
 bool program_is_given(const Program *program, const Tensor *tensor);
 bool program_is_packed(const Program *program); /* any of its arguments */
+/* Whether it reads what the output held before the call. */
+bool program_reads_former(const Program *program, const Tensor *output);
 
 #endif

@@ -58,20 +58,13 @@ static int node_of_tensor(const Space *space, const Nodes *nodes, const int *poi
     return found;
 }
 
-static bool reads(const Stage *stage, const Tensor *tensor) {
-    EACH_STAGE_READ(read, stage)
-        if (read->tensor == tensor)
-            return true;
-    return false;
-}
-
 /* The node of a stage of a nest: of what it computes, or, for a copy, of what reads it. */
 static int node_of_stage(const Space *space, const Nodes *nodes, const int *point, const Nest *nest, int number,
                          int depth) {
     const Tensor *tensor = nest->stages[number]->stage->components[0].tensor;
     int node = node_of_tensor(space, nodes, point, tensor);
     for (int s = 0; s < nest->stage_count && node < 0 && depth < nest->stage_count; s++)
-        if (s != number && reads(nest->stages[s]->stage, tensor))
+        if (s != number && stage_uses_tensor(nest->stages[s]->stage, tensor))
             node = node_of_stage(space, nodes, point, nest, s, depth + 1);
     return node;
 }

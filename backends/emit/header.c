@@ -106,13 +106,6 @@ static void add_shape(Text *out, Arena *arena, const Program *program, const cha
     text_add(out, "%s%s", element_info[tensor->type].spelling, with_names(arena, program, names, text.text));
 }
 
-static bool reads_former(const Program *program, const Tensor *output) {
-    for (int i = 0; i < program->tensor_count; i++)
-        if (program->tensors[i]->role == ROLE_INITIAL && program->tensors[i]->buffer == output)
-            return true;
-    return false;
-}
-
 static void add_argument_comment(Text *text, Arena *arena, const Program *program, const char *const *names,
                                  int number) {
     const Argument *argument = &program->arguments[number];
@@ -121,9 +114,9 @@ static void add_argument_comment(Text *text, Arena *arena, const Program *progra
         text_add(text, " *   %s: %s\n", name, element_info[argument->scalar->type].spelling);
         return;
     }
-    const char *way = argument->tensor->role == ROLE_INPUT      ? argument->tensor->constant ? "const, " : ""
-                      : reads_former(program, argument->tensor) ? "read and written, "
-                                                                : "written, ";
+    const char *way = argument->tensor->role == ROLE_INPUT              ? argument->tensor->constant ? "const, " : ""
+                      : program_reads_former(program, argument->tensor) ? "read and written, "
+                                                                        : "written, ";
     text_add(text, " *   %s: %s", name, way);
     add_shape(text, arena, program, names, argument->tensor);
     text_add(text, "\n");
@@ -222,13 +215,6 @@ static void add_statuses(Text *text) {
 
 /* --- packed arguments --- */
 
-static bool has_packed(const Program *program) {
-    for (int i = 0; i < program->argument_count; i++)
-        if (argument_is_packed(&program->arguments[i]))
-            return true;
-    return false;
-}
-
 static const char *size_name(const Program *program, const char *const *names, const Var *size) {
     int i = 0;
     while (program->sizes[i] != size)
@@ -308,7 +294,7 @@ static void add_packed_together(Text *text, const Program *program, const char *
 
 static void add_packed_functions(Text *text, const Program *program, const char *const *names) {
     const char *symbol = program->symbol;
-    if (!has_packed(program))
+    if (!program_is_packed(program))
         return;
     text_add(text,
              "/* %s with its const arguments packed. %s_pack_ARG packs one, once for all calls, into memory of\n"
