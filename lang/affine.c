@@ -25,15 +25,21 @@ void sum_add_constant(Sum *sum, int64_t coefficient, int64_t constant) {
                      __builtin_add_overflow(sum->constant, product, &sum->constant);
 }
 
-int64_t greatest_divisor(int64_t a, int64_t b) {
-    if (a == INT64_MIN || b == INT64_MIN)
-        return 1;
+static uint64_t magnitude(int64_t value) {
+    return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b) {
     while (b != 0) {
-        int64_t rest = a % b;
+        uint64_t rest = a % b;
         a = b;
         b = rest;
     }
-    return a < 0 ? -a : a;
+    return a;
+}
+
+int64_t greatest_divisor(int64_t a, int64_t b) {
+    return a == INT64_MIN || b == INT64_MIN ? 1 : (int64_t)common_divisor(magnitude(a), magnitude(b));
 }
 
 /* --- atoms -------------------------------------------------------------------------------------------------------- */
@@ -399,20 +405,6 @@ Expr *sum_expr(const Sum *sum) {
     return affine_expr(sum->arena, &sum->affine);
 }
 
-int64_t sum_divisor(const Sum *sum) {
-    uint64_t divisor = 0;
-    for (int i = 0; i < sum->count; i++) {
-        int64_t coefficient = sum->terms[i].coefficient;
-        uint64_t a = coefficient < 0 ? 0 - (uint64_t)coefficient : (uint64_t)coefficient;
-        while (a) {
-            uint64_t rest = divisor % a;
-            divisor = a;
-            a = rest;
-        }
-    }
-    return divisor > INT64_MAX ? 1 : (int64_t)divisor;
-}
-
 /* --- affine forms ------------------------------------------------------------------------------------------------- */
 
 bool sum_affine(Arena *arena, const Sum *sum, Affine *affine) {
@@ -445,6 +437,29 @@ bool expr_affine_modular(Arena *arena, Expr *e, Affine *affine) {
     if (!sum.modular && !sum.overflow)
         sum_recombine(&sum);
     return sum_affine(arena, &sum, affine);
+}
+
+bool affine_is_zero(const Affine *affine) {
+    return affine->count == 0 && affine->constant == 0;
+}
+
+int64_t affine_divisor(const Affine *affine) {
+    uint64_t divisor = 0;
+    for (int i = 0; i < affine->count; i++)
+        divisor = common_divisor(divisor, magnitude(affine->terms[i].coefficient));
+    return divisor > INT64_MAX ? 1 : (int64_t)divisor;
+}
+
+int affine_term_of(const Affine *affine, const Var *var) {
+    for (int i = 0; i < affine->count; i++)
+        if (affine->terms[i].atom->kind == EXPR_VAR && affine->terms[i].atom->var == var)
+            return i;
+    return -1;
+}
+
+int64_t affine_slope(const Affine *affine, const Var *var) {
+    int term = affine_term_of(affine, var);
+    return term < 0 ? 0 : affine->terms[term].coefficient;
 }
 
 bool affine_coefficient(const Affine *affine, const Var *var, int64_t *coefficient) {

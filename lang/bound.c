@@ -19,9 +19,9 @@ bool expr_is_over_sizes(const Expr *e) {
     return over;
 }
 
-bool sum_is_over_sizes(const Sum *sum) {
-    for (int i = 0; i < sum->count; i++)
-        if (!expr_is_over_sizes(sum->terms[i].atom))
+bool affine_is_over_sizes(const Affine *affine) {
+    for (int i = 0; i < affine->count; i++)
+        if (!expr_is_over_sizes(affine->terms[i].atom))
             return false;
     return true;
 }
@@ -119,7 +119,7 @@ static bool bound_extreme(Sum *bound, int64_t coefficient, Expr *atom, bool uppe
     bool known[2], smaller = atom->op == OP_MIN;
     for (int i = 0; i < 2; i++) {
         bound_argument(&ends[i], bound, atom->args[i], upper);
-        known[i] = !ends[i].overflow && sum_is_over_sizes(&ends[i]);
+        known[i] = !ends[i].overflow && affine_is_over_sizes(&ends[i].affine);
     }
     if (!known[0] || !known[1]) {
         if (smaller != upper || known[0] == known[1])

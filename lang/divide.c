@@ -60,7 +60,7 @@ bool sum_split(const Sum *sum, int64_t divisor, int64_t *g, Sum *high, Sum *low)
     for (int i = 0; i < sum->count && count + 1 < CANDIDATE_LIMIT; i++)
         if (sum->terms[i].coefficient != INT64_MIN)
             candidates[count++] = greatest_divisor(sum->terms[i].coefficient, divisor);
-    candidates[count++] = greatest_divisor(sum_divisor(sum), divisor);
+    candidates[count++] = greatest_divisor(affine_divisor(&sum->affine), divisor);
     for (;;) {
         int best = 0;
         for (int i = 1; i < count; i++)

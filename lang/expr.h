@@ -109,6 +109,12 @@ bool expr_affine_modular(Arena *arena, Expr *e, Affine *affine);
 Expr *affine_expr(Arena *arena, const Affine *affine);
 /* The coefficient of a variable, 0 when it does not occur; false when it occurs inside an atom. */
 bool affine_coefficient(const Affine *affine, const Var *var, int64_t *coefficient);
+int affine_term_of(const Affine *affine, const Var *var);   /* the term that is the variable alone; -1: there is none */
+int64_t affine_slope(const Affine *affine, const Var *var); /* the coefficient of that term; 0: there is none */
+bool affine_is_zero(const Affine *affine);
+bool affine_is_over_sizes(const Affine *affine); /* as expr_is_over_sizes */
+/* The greatest common divisor of the coefficients, 0 without terms. */
+int64_t affine_divisor(const Affine *affine);
 
 /* Canonical and small: affine sums collected, (16*a + b) / 16 -> a and % -> b where 0 <= b < 16 is known from ranges,
  * comparisons decided by intervals, selects on constants, min and max by intervals, neutral elements of floats that are

@@ -47,10 +47,6 @@ bool form_is_int(const Form *form, int64_t *value) {
     return true;
 }
 
-static bool is_zero(const Form *form) {
-    return form->count == 0 && form->constant == 0;
-}
-
 static const Form *constant_sum(Forms *forms, int64_t a, int64_t factor, int64_t b) {
     int64_t product, sum;
     forms->overflow |= __builtin_mul_overflow(factor, b, &product) | __builtin_add_overflow(a, product, &sum);
@@ -58,9 +54,9 @@ static const Form *constant_sum(Forms *forms, int64_t a, int64_t factor, int64_t
 }
 
 const Form *form_add_scaled(Forms *forms, const Form *a, int64_t factor, const Form *b) {
-    if (factor == 0 || is_zero(b))
+    if (factor == 0 || affine_is_zero(b))
         return a;
-    if (factor == 1 && is_zero(a))
+    if (factor == 1 && affine_is_zero(a))
         return b;
     if (a->count == 0 && b->count == 0)
         return constant_sum(forms, a->constant, factor, b->constant);
@@ -181,10 +177,10 @@ const Form *form_extreme(Forms *forms, Op op, const Form *a, const Form *b) {
 static const Form *bound(Forms *forms, const Form *form, bool upper) {
     Sum end, sum;
     sum_over(&sum, forms, form);
-    if (sum_is_over_sizes(&sum))
+    if (affine_is_over_sizes(&sum.affine))
         return form;
     sum_bound(&end, &sum, upper);
-    return !end.overflow && sum_is_over_sizes(&end) ? form_of_sum(forms, &end) : NULL;
+    return !end.overflow && affine_is_over_sizes(&end.affine) ? form_of_sum(forms, &end) : NULL;
 }
 
 const Form *form_upper(Forms *forms, const Form *form) {

@@ -122,7 +122,7 @@ static Expr *simplify_equation(Arena *arena, Expr *e, Expr *a, Expr *b) {
         return e;
     if (d.count == 0)
         return expr_bool(arena, (d.constant == 0) == (e->op == OP_EQ));
-    int64_t divisor = sum_divisor(&d);
+    int64_t divisor = affine_divisor(&d.affine);
     if (never_zero(&d, divisor))
         return expr_bool(arena, e->op == OP_NE);
     sum_init(&left, arena);

@@ -68,7 +68,6 @@ bool sum_split(const Sum *sum, int64_t divisor, int64_t *g, Sum *high, Sum *low)
 
 /* --- bound.c --- */
 Interval sum_interval(const Sum *sum);
-bool sum_is_over_sizes(const Sum *sum); /* as expr_is_over_sizes */
 /* What it is at most (upper) or at least, with loops and axes at their ends as far as that is known. Says whether
  * anything was replaced. */
 bool sum_bound(Sum *bound, const Sum *sum, bool upper);
@@ -86,8 +85,6 @@ bool var_is_fixed(const Var *var);
 Expr *sum_expr(const Sum *sum);
 /* A copy that outlives the sum. False: it overflowed. */
 bool sum_affine(Arena *arena, const Sum *sum, Affine *affine);
-/* The greatest common divisor of the coefficients, 0 without terms. */
-int64_t sum_divisor(const Sum *sum);
 bool atom_equal(Expr *a, Expr *b); /* also with the factors of a product in another order */
 /* The factors of a product, or the atom itself; returns their number, at most limit. */
 int atom_factors(Expr *atom, Expr **factors, int limit);

@@ -164,7 +164,7 @@ bool require_equal(CallFrame *frame, Expr *a, Expr *b, Loc loc, const char *what
     Verdict up = judge(arena, &difference, &builder->facts), down = judge(arena, &opposite, &builder->facts);
     if (up == ALWAYS && down == ALWAYS)
         return true;
-    if (up == NEVER || down == NEVER || !affine_may_be_zero(arena, &difference)) {
+    if (up == NEVER || down == NEVER || !affine_may_be_zero(&difference)) {
         ERROR(frame, size_mismatch, loc, what, expr_text(arena, a), expr_text(arena, b));
         return false;
     }
@@ -245,18 +245,11 @@ static bool holds_on_domain(const Statement *s, const Affine *p) {
     return extreme_over_domain(s, p, false, &lowest) && affine_never_negative(s->builder->arena, &lowest, &s->facts);
 }
 
-static int64_t coefficient_of(const Affine *p, const Var *var) {
-    for (int i = 0; i < p->count; i++)
-        if (p->terms[i].atom->kind == EXPR_VAR && p->terms[i].atom->var == var)
-            return p->terms[i].coefficient;
-    return 0;
-}
-
 /* The multiple of the guard to subtract from p so that a variable of both cancels; 1 when there is none. */
 static int64_t useful_multiple(const Statement *s, const Affine *p, const Affine *guard) {
     for (int i = 0; i < s->indices.count; i++) {
-        int64_t here = coefficient_of(p, s->indices.items[i]->raw);
-        int64_t there = coefficient_of(guard, s->indices.items[i]->raw);
+        int64_t here = affine_slope(p, s->indices.items[i]->raw);
+        int64_t there = affine_slope(guard, s->indices.items[i]->raw);
         if (there && here != INT64_MIN && here % there == 0 && here / there > 0)
             return here / there;
     }

@@ -148,10 +148,7 @@ static bool same_name(const char *a, const char *b) {
 
 /* The coefficient of the variable in an index of the stage; for NULL the constant. */
 static int64_t coefficient_of(const Affine *affine, const Var *var) {
-    for (int i = 0; i < affine->count && var; i++)
-        if (affine->terms[i].atom->kind == EXPR_VAR && affine->terms[i].atom->var == var)
-            return affine->terms[i].coefficient;
-    return var ? 0 : affine->constant;
+    return var ? affine_slope(affine, var) : affine->constant;
 }
 
 /* Solves the terms of one variable for the parameter among them. There may be at most one. */

@@ -49,7 +49,7 @@ static Expr *least_condition(Arena *arena, Expr *e) {
         return e;
     if (e->op == OP_AND || e->op == OP_OR)
         return expr_binary(arena, e->op, least_condition(arena, e->args[0]), least_condition(arena, e->args[1]));
-    if (!comparison_sum(arena, e, &p) || p.count == 0 || (e->op == OP_EQ && !affine_may_be_zero(arena, &p)))
+    if (!comparison_sum(arena, e, &p) || p.count == 0 || (e->op == OP_EQ && !affine_may_be_zero(&p)))
         return e;
     Affine least = affine_least(arena, &p);
     if (least.terms[0].coefficient == p.terms[0].coefficient)
@@ -65,7 +65,7 @@ static bool same_comparison(Arena *arena, const Expr *a, const Expr *b) {
     bool equations = a->op == OP_EQ;
     if (equations != (b->op == OP_EQ) || !comparison_sum(arena, a, &p) || !comparison_sum(arena, b, &q))
         return false;
-    if (!equations || (affine_may_be_zero(arena, &p) && affine_may_be_zero(arena, &q))) {
+    if (!equations || (affine_may_be_zero(&p) && affine_may_be_zero(&q))) {
         p = affine_least(arena, &p);
         q = affine_least(arena, &q);
     }
@@ -100,7 +100,7 @@ static uint64_t comparison_key(Arena *arena, const Expr *e) {
     bool equation = e->op == OP_EQ;
     if (!comparison_sum(arena, e, &p))
         return 0;
-    if (!equation || affine_may_be_zero(arena, &p))
+    if (!equation || affine_may_be_zero(&p))
         p = affine_least(arena, &p);
     uint64_t key = 1 + equation + hash_mix(size_key(p.constant, !equation));
     for (int i = 0; i < p.count; i++)

@@ -295,19 +295,8 @@ bool affine_is_constant(const Affine *affine, int64_t *value) {
     return affine->count == 0;
 }
 
-bool affine_is_zero(const Affine *affine) {
-    return affine->count == 0 && affine->constant == 0;
-}
-
-static int64_t divisor_of(Arena *arena, const Affine *affine) {
-    Sum sum;
-    sum_init(&sum, arena);
-    sum.affine = *affine;
-    return sum_divisor(&sum);
-}
-
 Affine affine_least(Arena *arena, const Affine *affine) {
-    int64_t divisor = divisor_of(arena, affine);
+    int64_t divisor = affine_divisor(affine);
     if (divisor <= 1)
         return *affine;
     Affine least = {floor_div(affine->constant, divisor), affine->count, ARENA_ARRAY(arena, Term, affine->count)};
@@ -316,8 +305,8 @@ Affine affine_least(Arena *arena, const Affine *affine) {
     return least;
 }
 
-bool affine_may_be_zero(Arena *arena, const Affine *affine) {
-    int64_t divisor = divisor_of(arena, affine);
+bool affine_may_be_zero(const Affine *affine) {
+    int64_t divisor = affine_divisor(affine);
     return divisor ? affine->constant % divisor == 0 : affine->constant == 0;
 }
 

@@ -25,11 +25,10 @@ bool affine_split(Arena *arena, const Affine *p, const Var *var, Affine *coeffic
 /* p with the atom of one term replaced; the coefficient of the term stays. */
 bool affine_replace(Arena *arena, const Affine *p, int term, const Affine *by, Affine *replaced);
 bool affine_is_constant(const Affine *p, int64_t *value);
-bool affine_is_zero(const Affine *p);
 /* The sum with the least coefficients that is at least 0 for the same integers. */
 Affine affine_least(Arena *arena, const Affine *p);
 /* Whether its coefficients allow p == 0: what divides them all divides the constant. */
-bool affine_may_be_zero(Arena *arena, const Affine *p);
+bool affine_may_be_zero(const Affine *p);
 
 /* The normal form as an expression; e itself if it overflows. */
 Expr *size_normal(Arena *arena, Expr *e);

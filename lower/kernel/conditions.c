@@ -60,13 +60,6 @@ static Expr *loop_end(Arena *arena, Expr *value) {
     return expr_compact(arena, expr_compact(arena, value));
 }
 
-static int term_of_var(const Affine *affine, const Var *var) {
-    for (int i = 0; i < affine->count; i++)
-        if (affine->terms[i].atom->kind == EXPR_VAR && affine->terms[i].atom->var == var)
-            return i;
-    return -1;
-}
-
 bool first_failure(Arena *arena, Expr *condition, const Var *var, Expr **first) {
     Affine difference;
     bool or_equal;
@@ -75,7 +68,7 @@ bool first_failure(Arena *arena, Expr *condition, const Var *var, Expr **first) 
         slope <= 0)
         return false;
     Expr *rest; /* slope * var < rest or, for whole numbers, slope * var <= rest */
-    if (!negated_rest(arena, &difference, term_of_var(&difference, var), or_equal ? slope : slope - 1, &rest))
+    if (!negated_rest(arena, &difference, affine_term_of(&difference, var), or_equal ? slope : slope - 1, &rest))
         return false;
     *first = loop_end(arena, expr_binary(arena, OP_DIV, rest, expr_int(arena, slope)));
     return true;
@@ -89,7 +82,7 @@ bool first_success(Arena *arena, Expr *condition, const Var *var, Expr **first) 
         slope >= 0 || slope == INT64_MIN)
         return false;
     Expr *rest; /* -(what slope * var must outweigh) */
-    if (!negated_rest(arena, &difference, term_of_var(&difference, var), 0, &rest))
+    if (!negated_rest(arena, &difference, affine_term_of(&difference, var), 0, &rest))
         return false;
     Expr *sum = expr_binary(arena, OP_SUB, expr_int(arena, or_equal ? -slope - 1 : -slope), rest);
     *first = loop_end(arena, expr_binary(arena, OP_DIV, sum, expr_int(arena, -slope)));
@@ -107,7 +100,7 @@ bool equal_value(Arena *arena, Expr *condition, const Var *var, Expr **numerator
             (*slope > 1 && !expr_is_exact(d)))
             return false;
         if (*slope > 0)
-            return negated_rest(arena, &difference, term_of_var(&difference, var), 0, numerator);
+            return negated_rest(arena, &difference, affine_term_of(&difference, var), 0, numerator);
     }
     return false;
 }

@@ -4,15 +4,8 @@
 
 /* --- expressions -------------------------------------------------------------------------------------------------- */
 
-static bool is_over_sizes(const Form *form) {
-    for (int i = 0; i < form->count; i++)
-        if (!expr_is_over_sizes(form->terms[i].atom))
-            return false;
-    return true;
-}
-
 const Form *form_product(Forms *forms, const Form *a, const Form *b) {
-    bool affine = a->count == 0 || b->count == 0 || (is_over_sizes(a) && is_over_sizes(b));
+    bool affine = a->count == 0 || b->count == 0 || (affine_is_over_sizes(a) && affine_is_over_sizes(b));
     return affine ? form_multiply(forms, a, b) : NULL;
 }
 
