@@ -73,6 +73,18 @@ Expr *atom_product(Arena *arena, Expr *const *factors, int count) {
     return product;
 }
 
+/* The last factor stands in the place of that one. */
+Expr *atom_product_without(Arena *arena, Expr *const *factors, int count, int left_out) {
+    Expr *others[count];
+    memcpy(others, factors, sizeof others);
+    others[left_out] = others[count - 1];
+    return atom_product(arena, others, count - 1);
+}
+
+bool atom_is_loop(const Expr *atom) {
+    return atom->kind == EXPR_VAR && (atom->var->kind == VAR_AXIS || atom->var->kind == VAR_LOOP) && atom->var->extent;
+}
+
 static bool same_factors(Expr *a, Expr *b) {
     Expr *of_a[FACTOR_LIMIT], *of_b[FACTOR_LIMIT];
     int count = atom_factors(a, of_a, FACTOR_LIMIT), left = atom_factors(b, of_b, FACTOR_LIMIT);

@@ -8,8 +8,6 @@
 #include "lang/sum.h"
 #include "lang/value.h"
 
-#include <string.h>
-
 enum { FACTOR_LIMIT = 16, ROUND_LIMIT = 4 /* an extent may name other loops: these suffice for what is met */ };
 
 bool expr_is_over_sizes(const Expr *e) {
@@ -66,10 +64,6 @@ static bool interval_is_nonnegative(const Sum *sum) {
 
 /* --- bounds of atoms: each adds coefficient * what the atom is at most (upper) or at least, if that is known ------ */
 
-static bool is_loop(const Expr *e) {
-    return e->kind == EXPR_VAR && (e->var->kind == VAR_AXIS || e->var->kind == VAR_LOOP) && e->var->extent;
-}
-
 /* Extents of loops are simplified, those of a program's axes are as it has them. */
 static void add_last_value(Sum *sum, int64_t coefficient, const Var *loop) {
     sum_add_index(sum, coefficient, loop->extent, loop->kind == VAR_AXIS);
@@ -91,14 +85,13 @@ static bool bound_factor(Sum *bound, int64_t coefficient, Expr *factor, Expr *ot
 }
 
 static bool bound_product(Sum *bound, int64_t coefficient, Expr *atom, bool upper) {
-    Expr *factors[FACTOR_LIMIT], *others[FACTOR_LIMIT];
+    Expr *factors[FACTOR_LIMIT];
     int count = atom_factors(atom, factors, FACTOR_LIMIT);
     for (int i = 0; i < count && count > 1; i++) {
         if (expr_is_over_sizes(factors[i]))
             continue;
-        memcpy(others, factors, sizeof factors);
-        others[i] = others[count - 1];
-        if (bound_factor(bound, coefficient, factors[i], atom_product(bound->arena, others, count - 1), upper))
+        Expr *others = atom_product_without(bound->arena, factors, count, i);
+        if (bound_factor(bound, coefficient, factors[i], others, upper))
             return true;
     }
     return false;
@@ -140,11 +133,6 @@ static bool bound_extreme(Sum *bound, int64_t coefficient, Expr *atom, bool uppe
     return true;
 }
 
-static bool is_never_negative(const Expr *e) {
-    Interval interval = expr_interval(e);
-    return interval.has_low && interval.low >= 0;
-}
-
 static bool bound_by_limit(Sum *bound, int64_t coefficient, const Expr *atom, bool upper) {
     for (int i = 0; bound->limits && i < bound->limits->count; i++) {
         const AtomLimit *known = &bound->limits->items[i];
@@ -164,7 +152,7 @@ static bool bound_quotient(Sum *bound, int64_t coefficient, const Expr *atom, bo
     Sum end, by;
     int64_t divisor = 0;
     expr_is_int(atom->args[1], &divisor);
-    if (!is_never_negative(atom->args[1]) || (divisor == 0 && upper) ||
+    if (!expr_is_natural(atom->args[1]) || (divisor == 0 && upper) ||
         !bound_argument(&end, bound, atom->args[0], upper) || end.overflow)
         return false;
     if (divisor == 0)
@@ -178,13 +166,13 @@ static bool bound_quotient(Sum *bound, int64_t coefficient, const Expr *atom, bo
 static bool bound_remainder(Sum *bound, int64_t coefficient, const Expr *atom, bool upper) {
     int64_t divisor;
     if (!expr_is_int(atom->args[1], &divisor) || divisor <= 0)
-        return !upper && is_never_negative(atom->args[1]);
+        return !upper && expr_is_natural(atom->args[1]);
     sum_add_constant(bound, upper ? coefficient : 0, divisor - 1);
     return true;
 }
 
 static bool bound_atom(Sum *bound, int64_t coefficient, Expr *atom, bool upper) {
-    if (is_loop(atom)) {
+    if (atom_is_loop(atom)) {
         if (upper)
             add_last_value(bound, coefficient, atom->var);
         return true;
@@ -280,7 +268,7 @@ static bool value_at_ones(const Expr *e, int64_t *value) {
 /* The least value of coefficient * atom with all sizes 1: a loop is at its first value or at its last. */
 static bool least_at_ones(Term term, int64_t *least) {
     int64_t value;
-    bool loop = is_loop(term.atom);
+    bool loop = atom_is_loop(term.atom);
     if (!value_at_ones(loop ? term.atom->var->extent : term.atom, &value) || (loop && value < 1))
         return false;
     if (loop)

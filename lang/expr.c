@@ -168,12 +168,6 @@ Var *var_new(Arena *arena, VarKind kind, ElementType type, const char *name, Exp
 
 /* --- folding ------------------------------------------------------------------------------------------------------ */
 
-static bool is_constant(const Expr *e, int64_t value) {
-    if (e->kind == EXPR_BROADCAST)
-        e = e->args[0];
-    return e->kind == EXPR_INT && e->integer == value;
-}
-
 static bool is_index_or_bool(const Expr *e) {
     return e->kind == EXPR_INT && (e->type == TYPE_INT64 || e->type == TYPE_BOOL);
 }
@@ -196,10 +190,10 @@ static Expr *fold_constants(Arena *arena, Op op, ElementType type, Expr **args, 
 /* The operand that an int64 operator with a neutral one returns, or NULL. */
 static Expr *drop_neutral_index(Op op, Expr **args) {
     switch (op) {
-    case OP_ADD: return is_constant(args[1], 0) ? args[0] : is_constant(args[0], 0) ? args[1] : NULL;
-    case OP_SUB: return is_constant(args[1], 0) ? args[0] : NULL;
-    case OP_MUL: return is_constant(args[1], 1) ? args[0] : is_constant(args[0], 1) ? args[1] : NULL;
-    case OP_DIV: return is_constant(args[1], 1) ? args[0] : NULL;
+    case OP_ADD: return expr_is_number(args[1], 0) ? args[0] : expr_is_number(args[0], 0) ? args[1] : NULL;
+    case OP_SUB: return expr_is_number(args[1], 0) ? args[0] : NULL;
+    case OP_MUL: return expr_is_number(args[1], 1) ? args[0] : expr_is_number(args[0], 1) ? args[1] : NULL;
+    case OP_DIV: return expr_is_number(args[1], 1) ? args[0] : NULL;
     default: return NULL;
     }
 }
@@ -209,9 +203,9 @@ static Expr *drop_neutral_bool(Op op, Expr **args) {
         return NULL;
     int neutral = op == OP_AND;
     for (int i = 0; i < 2; i++) {
-        if (is_constant(args[i], neutral))
+        if (expr_is_number(args[i], neutral))
             return args[1 - i];
-        if (is_constant(args[i], !neutral))
+        if (expr_is_number(args[i], !neutral))
             return args[i];
     }
     return NULL;
@@ -308,6 +302,12 @@ bool expr_is_int(const Expr *e, int64_t *value) {
     return true;
 }
 
+bool expr_is_number(const Expr *e, int64_t value) {
+    if (e->kind == EXPR_BROADCAST)
+        e = e->args[0];
+    return e->kind == EXPR_INT && e->integer == value;
+}
+
 bool expr_compares_indices(const Expr *e) {
     return e->kind == EXPR_OP && op_info[e->op].class == CLASS_COMPARE && e->args[0]->type == TYPE_INT64;
 }
@@ -317,7 +317,7 @@ bool expr_is_zero(const Expr *e) {
     return e->kind == EXPR_REAL ? e->integer == 0 : expr_is_int(e, &value) && value == 0; /* a real by its bits */
 }
 
-static bool equal_or_absent(const Expr *a, const Expr *b) {
+bool expr_equal_or_absent(const Expr *a, const Expr *b) {
     return a && b ? expr_equal(a, b) : a == b;
 }
 
@@ -328,8 +328,8 @@ static bool same_payload(const Expr *a, const Expr *b) {
     case EXPR_REAL: /* by its bits: a NaN equals itself, -0.0 differs from 0.0 */ return a->integer == b->integer;
     case EXPR_VAR: return a->var == b->var;
     case EXPR_READ:
-        return a->tensor == b->tensor && equal_or_absent(a->otherwise, b->otherwise) &&
-               equal_or_absent(a->guard, b->guard);
+        return a->tensor == b->tensor && expr_equal_or_absent(a->otherwise, b->otherwise) &&
+               expr_equal_or_absent(a->guard, b->guard);
     case EXPR_OP: return a->op == b->op;
     case EXPR_CALL: return a->instr == b->instr;
     case EXPR_SHUFFLE: return memcmp(a->pattern, b->pattern, sizeof *a->pattern * (size_t)a->lanes) == 0;

@@ -34,9 +34,11 @@ Op combine_op(Combine combine);                   /* OP_ADD, OP_MUL, OP_MIN, OP_
 static inline bool expr_is_op(const Expr *e, Op op) {
     return e->kind == EXPR_OP && e->op == op;
 }
-bool expr_equal(const Expr *a, const Expr *b);   /* structurally, places aside */
-bool expr_is_int(const Expr *e, int64_t *value); /* an EXPR_INT: its value; value may be NULL */
-bool expr_reads(const Expr *e);                  /* any tensor, at any depth */
+bool expr_equal(const Expr *a, const Expr *b);           /* structurally, places aside */
+bool expr_equal_or_absent(const Expr *a, const Expr *b); /* the same of what may be NULL, as guards may */
+bool expr_is_int(const Expr *e, int64_t *value);         /* an EXPR_INT: its value; value may be NULL */
+bool expr_is_number(const Expr *e, int64_t value);       /* the EXPR_INT of this value, or a vector of it */
+bool expr_reads(const Expr *e);                          /* any tensor, at any depth */
 /* What is shared counts each time it is used, so counting all nodes can take exponential time. */
 int expr_nodes(const Expr *e);
 int expr_nodes_up_to(const Expr *e, int nodes); /* counts at most so many */
@@ -75,12 +77,17 @@ typedef struct Interval {
 } Interval;
 /* Of an int64 expression, from the extents of the variables in it (sizes are >= 0). */
 Interval expr_interval(const Expr *e);
+bool expr_is_natural(const Expr *e); /* known to be at least 0 */
 /* Whether it is seen at once that it has no greatest value, as sizes have none. False: it may have. */
 bool expr_has_no_high(const Expr *e);
 Interval interval_of_type(ElementType type); /* unbounded of 64 bits and of floats */
 /* Of what an operator gives before it becomes a value of its type; b stands for a where there is one operand. */
 Interval interval_combine(Op op, Interval a, Interval b);
 Interval interval_join(Interval a, Interval b); /* the least one that holds both */
+Interval interval_meet(Interval a, Interval b); /* what is in both; its low is above its high where nothing is */
+Interval interval_point(int64_t value);
+bool interval_is_point(Interval a);
+bool interval_is_closed(Interval a); /* has both ends */
 /* Whether no sum, product or quotient that an int64 expression is made of can leave the 64 bits: of indices, which
  * sizes keep small, and of values that are known to be narrow enough. What is not exact wraps: it is no sum of
  * mathematical integers, so it is not divided, compared or bounded as one. */

@@ -17,6 +17,10 @@ static Interval bounded(int64_t low, int64_t high) {
     return (Interval){true, true, low, high};
 }
 
+Interval interval_point(int64_t value) {
+    return bounded(value, value);
+}
+
 static Wide wide_low(Interval a) {
     return a.has_low ? a.low : -WIDE_INFINITY;
 }
@@ -80,8 +84,12 @@ static Interval multiply_counts(Interval a, Interval b) {
     return result;
 }
 
-static bool is_point(Interval a) {
-    return a.has_low && a.has_high && a.low == a.high;
+bool interval_is_closed(Interval a) {
+    return a.has_low && a.has_high;
+}
+
+bool interval_is_point(Interval a) {
+    return interval_is_closed(a) && a.low == a.high;
 }
 
 static Interval interval_scale(Interval a, int64_t factor) {
@@ -93,9 +101,9 @@ static Interval interval_scale(Interval a, int64_t factor) {
 
 /* Almost all products are of a positive number or of what counts; only the others need wide numbers. */
 static Interval interval_multiply(Interval a, Interval b) {
-    if (is_point(a) && a.low > 0)
+    if (interval_is_point(a) && a.low > 0)
         return interval_scale(b, a.low);
-    if (is_point(b) && b.low > 0)
+    if (interval_is_point(b) && b.low > 0)
         return interval_scale(a, b.low);
     bool counts = a.has_low && a.low >= 0 && b.has_low && b.low >= 0;
     return counts ? multiply_counts(a, b) : multiply_corners(a, b);
@@ -117,6 +125,14 @@ Interval interval_join(Interval a, Interval b) {
     result.low = a.low < b.low ? a.low : b.low;
     result.high = a.high > b.high ? a.high : b.high;
     return result;
+}
+
+Interval interval_meet(Interval a, Interval b) {
+    if (b.has_low && (!a.has_low || b.low > a.low))
+        a.has_low = true, a.low = b.low;
+    if (b.has_high && (!a.has_high || b.high < a.high))
+        a.has_high = true, a.high = b.high;
+    return a;
 }
 
 static Interval interval_abs(Interval a) {
@@ -147,7 +163,7 @@ static Interval divide_by_number(Interval a, int64_t divisor) {
 }
 
 static Interval interval_divide(Interval a, Interval b) {
-    if (is_point(b) && b.low > 0)
+    if (interval_is_point(b) && b.low > 0)
         return divide_by_number(a, b.low);
     if (b.has_high && b.high <= -1)
         return interval_divide(interval_negate(a), interval_negate(b));
@@ -167,7 +183,7 @@ static Interval interval_modulo(Interval a, Interval b) {
         return interval_negate(interval_modulo(interval_negate(a), interval_negate(b)));
     if (!b.has_low || b.low < 0)
         return (Interval){b.has_low, b.has_high, b.low + 1, b.high > 0 ? b.high - 1 : 0};
-    if (is_point(b) && b.low > 0 && a.has_low && a.has_high &&
+    if (interval_is_point(b) && b.low > 0 && a.has_low && a.has_high &&
         floor_quotient(a.low, b.low) == floor_quotient(a.high, b.low))
         return bounded(floor_mod(a.low, b.low), floor_mod(a.high, b.low));
     Interval result = {.has_low = true, .low = 0, .has_high = b.has_high, .high = b.high > 0 ? b.high - 1 : 0};
@@ -191,13 +207,9 @@ typedef struct Known {
     bool sized;
 } Known;
 
-static bool is_closed(Interval range) {
-    return range.has_low && range.has_high;
-}
-
 /* Of two operands of which one at least is open, and only for sizes. */
 static bool is_sized(const Known *a, const Known *b) {
-    bool a_closed = is_closed(a->range), b_closed = is_closed(b->range);
+    bool a_closed = interval_is_closed(a->range), b_closed = interval_is_closed(b->range);
     return (a_closed || a->sized) && (b_closed || b->sized) && !(a_closed && b_closed);
 }
 
@@ -275,7 +287,7 @@ static bool result_fits(Op op, Interval a, Interval b, Interval result, bool siz
     case OP_SUB:
     case OP_MUL:
     case OP_NEG:
-    case OP_ABS: return is_closed(result) || sized;
+    case OP_ABS: return interval_is_closed(result) || sized;
     case OP_DIV: return sized || quotient_fits(a, b);
     default: return true;
     }
@@ -294,14 +306,14 @@ static bool is_applied_to_number(Op op, int64_t number) {
 
 /* The same for a sum with a number, or a product with or a quotient by a positive one, which most operators are. */
 static bool apply_number(Op op, const Known *a, int64_t number, Known *known) {
-    bool closed = is_closed(a->range);
+    bool closed = interval_is_closed(a->range);
     known->sized = !closed && a->sized;
     if (op == OP_DIV) {
         known->range = divide_by_number(a->range, number);
         return true;
     }
-    known->range = op == OP_MUL ? interval_scale(a->range, number) : interval_add(a->range, bounded(number, number));
-    return is_closed(known->range) || known->sized;
+    known->range = op == OP_MUL ? interval_scale(a->range, number) : interval_add(a->range, interval_point(number));
+    return interval_is_closed(known->range) || known->sized;
 }
 
 /* The operand beside a number that apply_number takes; NULL: there is none. */
@@ -352,14 +364,14 @@ static Known known_ramp(const Expr *e) {
     Known base = known_of(e->args[0]), stride = known_of(e->args[1]);
     bool sized = is_sized(&base, &stride);
     Interval range = interval_add(base.range, interval_multiply(bounded(0, e->lanes - 1), stride.range));
-    return is_closed(range) || sized ? (Known){range, sized} : (Known){unbounded, false};
+    return interval_is_closed(range) || sized ? (Known){range, sized} : (Known){unbounded, false};
 }
 
 static Known known_offset(const Expr *e) {
-    Interval range = bounded(e->integer, e->integer);
+    Interval range = interval_point(e->integer);
     for (int i = 0; i < e->count; i++)
         range = interval_add(range, known_of(e->args[i]).range);
-    return (Known){is_closed(range) ? range : unbounded, false};
+    return (Known){interval_is_closed(range) ? range : unbounded, false};
 }
 
 /* An integer widened to 64 bits is itself; a uint64 may be any int64. */
@@ -372,7 +384,7 @@ static Known known_cast(const Expr *e) {
 static Known known_of(const Expr *e) {
     switch (e->kind) {
     case EXPR_INT:
-        return (Known){e->type == TYPE_UINT64 && e->integer < 0 ? unbounded : bounded(e->integer, e->integer), false};
+        return (Known){e->type == TYPE_UINT64 && e->integer < 0 ? unbounded : interval_point(e->integer), false};
     case EXPR_VAR: return known_var(e->var);
     case EXPR_OP:
         if (e->type == TYPE_INT64)
@@ -390,6 +402,11 @@ static Known known_of(const Expr *e) {
 
 Interval expr_interval(const Expr *e) {
     return known_of(e).range;
+}
+
+bool expr_is_natural(const Expr *e) {
+    Interval range = expr_interval(e);
+    return range.has_low && range.low >= 0;
 }
 
 /* --- exactness ---------------------------------------------------------------------------------------------------- */

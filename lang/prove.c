@@ -116,10 +116,6 @@ static void add_remainder_bounds(System *system, Expr *atom, int64_t divisor) {
     add_sum(system, scaled_sum(arena, equal, -1, 0));
 }
 
-static bool is_loop(const Expr *e) {
-    return e->kind == EXPR_VAR && (e->var->kind == VAR_AXIS || e->var->kind == VAR_LOOP) && e->var->extent;
-}
-
 /* extent - 1 of a loop or axis. */
 static void last_value(Sum *sum, Arena *arena, const Expr *loop) {
     sum_init(sum, arena);
@@ -149,20 +145,18 @@ static void add_multiple_bounds(System *system, Expr *atom, Expr *quotient, Expr
  * f at least 0 and the rest at least 1 the product is at least f. */
 static void add_product_bounds(System *system, Expr *atom) {
     Arena *arena = system->arena;
-    Expr *factors[FACTOR_LIMIT], *others[FACTOR_LIMIT];
+    Expr *factors[FACTOR_LIMIT];
     int count = atom_factors(atom, factors, FACTOR_LIMIT);
     for (int i = 0; i < count && count > 1; i++) {
         Sum rest, last, *row = new_sum(arena);
-        memcpy(others, factors, sizeof factors);
-        others[i] = others[count - 1];
-        Expr *product = atom_product(arena, others, count - 1);
+        Expr *product = atom_product_without(arena, factors, count, i);
         sum_init(&rest, arena);
         sum_add_expr(&rest, 1, product, false);
         Interval of_rest = sum_interval(&rest), of_factor = expr_interval(factors[i]);
         if (!of_rest.has_low || of_rest.low < 0)
             continue;
         add_multiple_bounds(system, atom, factors[i], product, &of_rest);
-        if (is_loop(factors[i])) {
+        if (atom_is_loop(factors[i])) {
             last_value(&last, arena, factors[i]);
             sum_add_product(row, 1, &last, &rest);
             sum_add_atom(row, -1, atom);
@@ -178,7 +172,7 @@ static void add_bounds(System *system, Expr *atom) {
     int64_t divisor;
     Sum last;
     add_interval(system, atom);
-    if (is_loop(atom)) {
+    if (atom_is_loop(atom)) {
         last_value(&last, system->arena, atom);
         sum_add_atom(&last, -1, atom);
         add_sum(system, scaled_sum(system->arena, &last, 1, 0));

@@ -327,22 +327,16 @@ static Expr *drop_neutral_real(Expr *e) {
     }
 }
 
-static bool is_whole(const Expr *e, int64_t value) {
-    if (e->kind == EXPR_BROADCAST)
-        e = e->args[0];
-    return e->kind == EXPR_INT && e->integer == value;
-}
-
 static Expr *drop_neutral_integer(Expr *e) {
     Expr *a = e->args[0], *b = e->count > 1 ? e->args[1] : NULL;
     switch (e->op) {
     case OP_MUL:
-        if (is_whole(a, 0) || is_whole(b, 1))
+        if (expr_is_number(a, 0) || expr_is_number(b, 1))
             return a;
-        return is_whole(b, 0) || is_whole(a, 1) ? b : e;
-    case OP_ADD: return is_whole(b, 0) ? a : is_whole(a, 0) ? b : e;
-    case OP_SUB: return is_whole(b, 0) ? a : e;
-    case OP_DIV: return is_whole(b, 1) ? a : e;
+        return expr_is_number(b, 0) || expr_is_number(a, 1) ? b : e;
+    case OP_ADD: return expr_is_number(b, 0) ? a : expr_is_number(a, 0) ? b : e;
+    case OP_SUB: return expr_is_number(b, 0) ? a : e;
+    case OP_DIV: return expr_is_number(b, 1) ? a : e;
     default: return e;
     }
 }
@@ -386,7 +380,7 @@ static Expr *simplify_lanes(Arena *arena, Expr *e) {
     Expr *stride_b = b->kind == EXPR_RAMP ? b->args[1] : e->op == OP_MUL ? b->args[0] : zero;
     Expr *base = expr_simplify(arena, expr_binary(arena, e->op, a->args[0], b->args[0]));
     Expr *stride = expr_simplify(arena, expr_binary(arena, e->op, stride_a, stride_b));
-    return is_whole(stride, 0) ? expr_broadcast(arena, base, e->lanes) : expr_ramp(arena, base, stride, e->lanes);
+    return expr_is_number(stride, 0) ? expr_broadcast(arena, base, e->lanes) : expr_ramp(arena, base, stride, e->lanes);
 }
 
 int expr_decided_by_ranges(const Expr *e) {
@@ -518,7 +512,7 @@ static Expr *simplify_arguments(Arena *arena, Expr *e) {
         args[i] = expr_simplify(arena, e->args[i]);
         changed |= args[i] != e->args[i];
     }
-    if (e->kind == EXPR_RAMP && is_whole(args[1], 0))
+    if (e->kind == EXPR_RAMP && expr_is_number(args[1], 0))
         return expr_broadcast(arena, args[0], e->lanes);
     if (changed && e->kind == EXPR_OP)
         e = expr_op(arena, e->op, e->type, args, e->count);

@@ -88,8 +88,11 @@ bool sum_affine(Arena *arena, const Sum *sum, Affine *affine);
 bool atom_equal(Expr *a, Expr *b); /* also with the factors of a product in another order */
 /* The factors of a product, or the atom itself; returns their number, at most limit. */
 int atom_factors(Expr *atom, Expr **factors, int limit);
-int atom_degree(Expr *atom); /* how many factors it has */
+int atom_degree(Expr *atom);         /* how many factors it has */
+bool atom_is_loop(const Expr *atom); /* or an axis, whose extent is known */
 Expr *atom_product(Arena *arena, Expr *const *factors, int count);
+/* The product of all factors but one. */
+Expr *atom_product_without(Arena *arena, Expr *const *factors, int count, int left_out);
 
 Interval interval_add(Interval a, Interval b);
 Interval interval_negate(Interval a);

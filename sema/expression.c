@@ -163,15 +163,11 @@ static Typed translate_under(Statement *s, const AstExpr *ast, Expr *condition, 
 
 /* --- operators --- */
 
-static bool is_zero(const Expr *e) {
-    return e->kind == EXPR_INT && e->integer == 0;
-}
-
 /* Floor division by a size is allowed: the size is checked not to be 0. */
 static bool check_divisor(Statement *s, Typed divisor, const AstExpr *ast) {
     if (!type_is_integer(divisor.type))
         return true;
-    if (is_zero(divisor.expr)) {
+    if (expr_is_zero(divisor.expr)) {
         ERROR(s->frame, division_by_zero, ast->loc);
         note_calls(s->frame);
         return false;

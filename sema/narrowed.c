@@ -40,28 +40,8 @@ bool narrowing_ends(const Statement *s) {
     return s->builder->narrowing_steps <= 0;
 }
 
-static bool is_closed(Interval range) {
-    return range.has_low && range.has_high;
-}
-
 bool range_is_empty(Interval range) {
-    return is_closed(range) && range.low > range.high;
-}
-
-static Interval point(int64_t value) {
-    return (Interval){true, true, value, value};
-}
-
-static bool is_point(Interval range) {
-    return is_closed(range) && range.low == range.high;
-}
-
-static Interval meet(Interval a, Interval b) {
-    if (b.has_low && (!a.has_low || b.low > a.low))
-        a.has_low = true, a.low = b.low;
-    if (b.has_high && (!a.has_high || b.high < a.high))
-        a.has_high = true, a.high = b.high;
-    return a;
+    return interval_is_closed(range) && range.low > range.high;
 }
 
 static Interval negated(Interval range) {
@@ -73,7 +53,7 @@ static Interval negated(Interval range) {
 /* Whether the operator gives the exact result, which is also known at both ends. */
 static bool never_wraps(const Statement *s, const Expr *e) {
     Interval range = exact_range(s, NULL, e);
-    return is_closed(range) && range_fits(range, e->type) && (e->type != TYPE_UINT64 || range.low >= 0);
+    return interval_is_closed(range) && range_fits(range, e->type) && (e->type != TYPE_UINT64 || range.low >= 0);
 }
 
 static bool is_same_number(const Expr *x, const Expr *y) {
@@ -138,15 +118,15 @@ static void learn_choice(Search *search, const Expr *e, Interval within) {
 static Interval factor_range(Interval product, int64_t number) {
     if (number < 0)
         return factor_range(negated(product), -number);
-    Interval down = interval_combine(OP_DIV, product, point(number));
-    Interval up = negated(interval_combine(OP_DIV, negated(product), point(number)));
+    Interval down = interval_combine(OP_DIV, product, interval_point(number));
+    Interval up = negated(interval_combine(OP_DIV, negated(product), interval_point(number)));
     return (Interval){up.has_low, down.has_high, up.low, down.high};
 }
 
 /* Of what a number divides. */
 static Interval dividend_range(Interval quotient, int64_t number) {
     int64_t size = number < 0 ? -number : number;
-    Interval range = interval_combine(OP_MUL, quotient, point(size));
+    Interval range = interval_combine(OP_MUL, quotient, interval_point(size));
     range = interval_combine(OP_ADD, range, (Interval){true, true, 0, size - 1});
     return number < 0 ? negated(range) : range;
 }
@@ -161,7 +141,7 @@ static Interval root_range(Interval square) {
 }
 
 static bool is_number(Interval range) {
-    return is_point(range) && range.low != 0 && range.low > -INT32_MAX && range.low < INT32_MAX;
+    return interval_is_point(range) && range.low != 0 && range.low > -INT32_MAX && range.low < INT32_MAX;
 }
 
 /* The operator has the same operand twice. */
@@ -248,10 +228,10 @@ static void learn(Search *search, const Expr *e, Interval within) {
         return;
     if (is_sought(search, e)) {
         search->found = true;
-        search->range = meet(search->range, within);
+        search->range = interval_meet(search->range, within);
     }
     builder->narrowing_depth--;
-    within = meet(within, value_range(search->statement, NULL, e));
+    within = interval_meet(within, value_range(search->statement, NULL, e));
     if (range_is_empty(within))
         search->range = nothing;
     else
@@ -276,7 +256,8 @@ static int comparison_row(Op op) {
 
 /* Of what compares so with a value of the other range. own: its range by itself. */
 static Interval compared_range(Op op, Interval own, Interval other) {
-    Interval below = interval_combine(OP_SUB, other, point(1)), above = interval_combine(OP_ADD, other, point(1));
+    Interval below = interval_combine(OP_SUB, other, interval_point(1)),
+             above = interval_combine(OP_ADD, other, interval_point(1));
     switch (op) {
     case OP_LT: return (Interval){.has_high = below.has_high, .high = below.high};
     case OP_LE: return (Interval){.has_high = other.has_high, .high = other.high};
@@ -285,9 +266,9 @@ static Interval compared_range(Op op, Interval own, Interval other) {
     case OP_EQ: return other;
     default: break;
     }
-    if (is_point(other) && own.has_low && own.low == other.low)
+    if (interval_is_point(other) && own.has_low && own.low == other.low)
         own = (Interval){own.has_low && above.has_low, own.has_high, above.low, own.high};
-    if (is_point(other) && own.has_high && own.high == other.low)
+    if (interval_is_point(other) && own.has_high && own.high == other.low)
         own = (Interval){own.has_low, own.has_high && below.has_high, own.low, below.high};
     return own;
 }
@@ -315,7 +296,7 @@ static const Expr *integer_of(const Statement *s, const Expr *e) {
         return NULL;
     Interval range = value_range(s, NULL, from);
     int64_t most = exact_integers(e->type);
-    return is_closed(range) && range.low >= -most && range.high <= most ? from : NULL;
+    return interval_is_closed(range) && range.low >= -most && range.high <= most ? from : NULL;
 }
 
 /* Of an integer that compares so with a real number: x < 2.5 is x < 3, x <= 2.5 is x <= 2. */
@@ -327,7 +308,7 @@ static void learn_reals(Search *search, Op op, const Expr *x, const Expr *y) {
     int64_t down = (int64_t)floor(y->real), up = (int64_t)ceil(y->real);
     bool rounds_up = op == OP_LT || op == OP_GE;
     if (down == up || (op != OP_EQ && op != OP_NE))
-        learn(search, integer, compared_range(op, own, point(rounds_up ? up : down)));
+        learn(search, integer, compared_range(op, own, interval_point(rounds_up ? up : down)));
     else if (op == OP_EQ)
         search->range = nothing;
 }

@@ -83,11 +83,6 @@ static const char *with_names(Arena *arena, const Program *program, const char *
     return text.text ? text.text : "";
 }
 
-static bool is_zero(const Expr *e) {
-    int64_t value;
-    return expr_is_int(e, &value) && value == 0;
-}
-
 static void add_shape(Text *out, Arena *arena, const Program *program, const char *const *names, const Tensor *tensor) {
     Text text = {.arena = arena};
     text_add(&text, "(");
@@ -96,7 +91,7 @@ static void add_shape(Text *out, Arena *arena, const Program *program, const cha
     text_add(&text, ")");
     bool shifted = false;
     for (int d = 0; tensor->lower && d < tensor->rank; d++)
-        shifted |= !is_zero(tensor->lower[d]);
+        shifted |= !expr_is_zero(tensor->lower[d]);
     if (shifted) {
         text_add(&text, ", element 0 is %s(", tensor->name);
         for (int d = 0; d < tensor->rank; d++)

@@ -93,19 +93,14 @@ static LLVMValueRef emit_select(Code *code, const Expr *e) {
     return branch_phi(code, &branch, a, b);
 }
 
-static bool is_natural(const Expr *e) {
-    Interval range = expr_interval(e);
-    return range.has_low && range.low >= 0;
-}
-
 /* limit - base. With two naturals it cannot overflow. */
 static LLVMValueRef emit_room(Code *code, const Expr *limit, const Expr *base) {
     int64_t end, first, room;
     if (expr_is_int(limit, &end) && expr_is_int(base, &first) && !__builtin_sub_overflow(end, first, &room))
         return index_constant(code, room);
     LLVMValueRef from = emit_value(code, limit), by = emit_value(code, base);
-    return is_natural(limit) && is_natural(base) ? LLVMBuildSub(code->builder, from, by, "")
-                                                 : binary_intrinsic(code, "llvm.ssub.sat", from, by);
+    return expr_is_natural(limit) && expr_is_natural(base) ? LLVMBuildSub(code->builder, from, by, "")
+                                                           : binary_intrinsic(code, "llvm.ssub.sat", from, by);
 }
 
 enum { WORD_BITS = 64 };

@@ -92,10 +92,6 @@ static bool columns_of(const Kernel *kernel, const Tensor *tensor, Expr *index, 
     return expr_affine_modular(kernel->arena, index->args[0], &columns->at) && !reads_index(&columns->at);
 }
 
-static bool same_guard(const Expr *a, const Expr *b) {
-    return a && b ? expr_equal(a, b) : a == b;
-}
-
 /* Whether they differ in constants and guards alone. */
 static bool same_columns(const Columns *a, const Columns *b) {
     return a->tensor == b->tensor && a->stride == b->stride && a->lanes == b->lanes && same_place(&a->at, &b->at);
@@ -493,7 +489,7 @@ static void group_reads(Row *row) {
         const Columns *first = &left[0]->columns;
         Found **same = ARENA_ARRAY(row->arena, Found *, count);
         for (int i = 0; i < count; i++)
-            if (same_columns(first, &left[i]->columns) && same_guard(first->guard, left[i]->columns.guard))
+            if (same_columns(first, &left[i]->columns) && expr_equal_or_absent(first->guard, left[i]->columns.guard))
                 same[alike++] = left[i];
             else
                 left[rest++] = left[i];
@@ -589,7 +585,7 @@ static bool is_whole_group(const Stored *stored, int count) {
     int stride = stored->columns.stride;
     for (int c = 0; c < stride && stride <= count; c++)
         if (stored[c].columns.at.constant != stored->columns.at.constant + c ||
-            !same_guard(stored[c].columns.guard, stored->columns.guard))
+            !expr_equal_or_absent(stored[c].columns.guard, stored->columns.guard))
             return false;
     return stride <= count;
 }

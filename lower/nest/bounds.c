@@ -92,11 +92,6 @@ static void widen_box(Forms *forms, Box *box, const Form *low, const Form *width
     }
 }
 
-static bool is_zero(const Expr *e) {
-    int64_t value;
-    return expr_is_int(e, &value) && value == 0;
-}
-
 /* An index as loops of the stage that has it. */
 static const Form *loops_form(NestState *state, const StageState *stage, const Expr *index) {
     return form_of_expr(&state->forms, (Expr *)index, find_axis_form, stage);
@@ -113,7 +108,7 @@ static bool is_last_index(NestState *state, const StageState *producer, int d, c
 static const Expr *unclamped(NestState *state, const StageState *producer, int d, const Expr *index) {
     const Expr *inside = index;
     for (int a = 0; a < 2 && expr_is_op(inside, OP_MAX); a++)
-        if (is_zero(inside->args[a]))
+        if (expr_is_zero(inside->args[a]))
             inside = inside->args[1 - a];
     for (int a = 0; a < 2 && expr_is_op(inside, OP_MIN); a++)
         if (is_last_index(state, producer, d, inside->args[a]))
