@@ -92,7 +92,7 @@ const Unit *unit_of_block(Compilation *c, const Unit *unit, const Target *target
 static Prim algorithm_prim(Arena *arena, const struct Algorithm *algorithm) {
     Prim prim = {.op = PRIM_ALGORITHM, .arg_count = *algorithm->place ? 2 : 1};
     prim.args = ARENA_ARRAY(arena, PrimArg, 2);
-    prim.args[0] = (PrimArg){.kind = ARG_NAME, .name = algorithm->name};
+    prim.args[0] = arg_name(algorithm->name);
     prim.args[1] = (PrimArg){.kind = ARG_NAME, .name = algorithm->place, .key = "at"};
     return prim;
 }

@@ -41,8 +41,8 @@ static Schedule *whole_schedule(Check *check) {
     const Stage *stage = check->program->stages[check->program->stage_count - 1];
     const Var *first = stage->axis_count ? stage->axes[0] : stage->reductions[0];
     *prim = (Prim){.op = PRIM_TENSORIZE, .arg_count = 2, .args = ARENA_ARRAY(arena, PrimArg, 2)};
-    prim->args[0] = (PrimArg){.kind = ARG_NAME, .name = arena_printf(arena, "%s.%s", stage->name, first->name)};
-    prim->args[1] = (PrimArg){.kind = ARG_NAME, .name = check->instr->name};
+    prim->args[0] = arg_name(arena_printf(arena, "%s.%s", stage->name, first->name));
+    prim->args[1] = arg_name(check->instr->name);
     *schedule = (Schedule){.subject = check->program->name, .count = 1, .prims = prim};
     return schedule;
 }

@@ -130,6 +130,9 @@ bool prim_takes(PrimArgKind kind, const PrimArg *argument);
 /* The same for what a source says: there holes stand for loops, too. */
 bool prim_letter_takes(PrimOp op, const PrimLetter *letter, const PrimArg *argument);
 bool prim_has_key(PrimOp op, const char *key);
+PrimArg arg_name(const char *name);
+PrimArg arg_int(int64_t value);
+void prim_remove_argument(Prim *prim, int index);
 /* The argument with this key, or NULL. */
 const PrimArg *prim_keyword(const Prim *prim, const char *key);
 

@@ -9,6 +9,19 @@
 #include <ctype.h>
 #include <string.h>
 
+PrimArg arg_name(const char *name) {
+    return (PrimArg){.kind = ARG_NAME, .name = name};
+}
+
+PrimArg arg_int(int64_t value) {
+    return (PrimArg){.kind = ARG_INT, .value = value};
+}
+
+void prim_remove_argument(Prim *prim, int index) {
+    prim->arg_count--;
+    memmove(prim->args + index, prim->args + index + 1, sizeof *prim->args * (size_t)(prim->arg_count - index));
+}
+
 int prim_find(const char *spelling) {
     for (int op = 0; op < PRIM_COUNT; op++)
         if (!strcmp(prim_info[op].spelling, spelling))

@@ -202,8 +202,6 @@ int64_t end_tiles(const TileEnd *end, int64_t middle, int64_t vectors);
 
 /* --- statements (sketch.c) --- */
 
-PrimArg arg_name(const char *name);
-PrimArg arg_int(int64_t value);
 /* The next hole of the sketch: part `part` of a gene of the group. */
 PrimArg arg_gene(Space *space, Sketch *sketch, int gene, int part);
 /* name / value or name % value */

@@ -6,14 +6,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-PrimArg arg_name(const char *name) {
-    return (PrimArg){.kind = ARG_NAME, .name = name};
-}
-
-PrimArg arg_int(int64_t value) {
-    return (PrimArg){.kind = ARG_INT, .value = value};
-}
-
 PrimArg arg_source(Space *space, Sketch *sketch, HoleSource source) {
     list_push(space->arena, &sketch->holes, source);
     sketch->active[source.gene] = true;

@@ -87,11 +87,6 @@ static bool is_dispensable(const Tidying *tidying, int split, const char *part) 
     return true;
 }
 
-static void remove_arg(Prim *prim, int index) {
-    prim->arg_count--;
-    memmove(prim->args + index, prim->args + index + 1, sizeof *prim->args * (size_t)(prim->arg_count - index));
-}
-
 static void remove_prim(Tidying *tidying, int index) {
     tidying->removed[index] = true;
     tidying->prims[index].arg_count = 0;
@@ -107,7 +102,7 @@ static void remove_from_list(Tidying *tidying, int p, const char *part) {
     Prim *prim = &tidying->prims[p];
     for (int a = prim->arg_count - 1; a >= 0; a--)
         if (names(&prim->args[a], part))
-            remove_arg(prim, a);
+            prim_remove_argument(prim, a);
     if (is_list(prim) && prim->arg_count < (prim->op == PRIM_REORDER ? 2 : 1))
         remove_prim(tidying, p);
 }

@@ -22,10 +22,6 @@ typedef struct Offering {
     const NestState *state; /* before it */
 } Offering;
 
-static PrimArg name_item(const char *name) {
-    return (PrimArg){.kind = ARG_NAME, .name = name};
-}
-
 static const char *leaf_path(Arena *arena, const StageState *stage, int leaf) {
     return arena_printf(arena, "%s.%s", stage->name, stage->leaves.items[leaf]->variable.name);
 }
@@ -67,14 +63,14 @@ static void offer_loops(Offering *offering, const char *except, Items *items) {
         if (stage->nest.inlined || (except != NULL && strcmp(stage->name, except) == 0))
             continue;
         for (int l = 0; l < stage->leaves.count; l++)
-            list_push(offering->arena, items, name_item(leaf_path(offering->arena, stage, l)));
+            list_push(offering->arena, items, arg_name(leaf_path(offering->arena, stage, l)));
     }
 }
 
 static PrimArg order_item(Arena *arena, const char *const *names, const int *order, int count) {
     PrimArg *loops = ARENA_ARRAY(arena, PrimArg, count);
     for (int i = 0; i < count; i++)
-        loops[i] = name_item(names[order[i]]);
+        loops[i] = arg_name(names[order[i]]);
     return (PrimArg){.kind = ARG_LIST, .count = count, .items = loops};
 }
 
@@ -155,9 +151,9 @@ static void offer_all(Offering *offering, const Prim *prim, Items *items) {
     bool place = prim->op == PRIM_COMPUTE_AT || prim->op == PRIM_STORE_AT;
     offer_loops(offering, place ? prim->args[0].name : NULL, items);
     if (place)
-        list_push(offering->arena, items, name_item("root"));
+        list_push(offering->arena, items, arg_name("root"));
     if (prim->op == PRIM_COMPUTE_AT)
-        list_push(offering->arena, items, name_item("inline"));
+        list_push(offering->arena, items, arg_name("inline"));
 }
 
 /* --- what is legal --- */
@@ -255,7 +251,7 @@ Offer nest_offer(Arena *arena, const HoleQuestion *question) {
         add_all(arena, &offered, &open);
     add_all(arena, &offered, offered.count > 0 ? &(Items){0} : &items);
     if (offered.count == 0) /* no schedule is legal with it */
-        list_push(arena, &offered, name_item("?"));
+        list_push(arena, &offered, arg_name("?"));
     arena_free(trial);
     arena_free(scratch);
     return (Offer){offered.count, offered.items, legal};

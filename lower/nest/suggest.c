@@ -56,10 +56,8 @@ static void suggest_number(Suggestions *list, int index, int64_t value) {
 /* The statement without one of its arguments. */
 static void suggest_without(Suggestions *list, int index) {
     Prim *copy = suggest_changed(list);
-    if (copy == NULL)
-        return;
-    copy->arg_count--;
-    memmove(&copy->args[index], &copy->args[index + 1], sizeof(PrimArg) * (size_t)(copy->arg_count - index));
+    if (copy != NULL)
+        prim_remove_argument(copy, index);
 }
 
 /* Every loop of a stage in place of an argument, from the innermost or the outermost. */
@@ -201,8 +199,8 @@ static void suggest_innermost(Suggestions *list, const Node *node) {
     int count = 0;
     for (int i = 0; i < stage->leaves.count; i++)
         if (stage->leaves.items[i] != node)
-            order.args[count++] = (PrimArg){.kind = ARG_NAME, .name = path_of(list->state, stage->leaves.items[i])};
-    order.args[count] = (PrimArg){.kind = ARG_NAME, .name = path_of(list->state, node)};
+            order.args[count++] = arg_name(path_of(list->state, stage->leaves.items[i]));
+    order.args[count] = arg_name(path_of(list->state, node));
     suggest(list, order);
 }
 
@@ -210,8 +208,8 @@ static void suggest_innermost(Suggestions *list, const Node *node) {
 static void suggest_split(Suggestions *list, const Node *node) {
     Arena *arena = list->state->arena;
     Prim split = prim_of(list, PRIM_SPLIT, 2, 2);
-    split.args[0] = (PrimArg){.kind = ARG_NAME, .name = path_of(list->state, node)};
-    split.args[1] = (PrimArg){.kind = ARG_INT, .value = 8};
+    split.args[0] = arg_name(path_of(list->state, node));
+    split.args[1] = arg_int(8);
     split.results[0] = arena_printf(arena, "%so", node->variable.name);
     split.results[1] = arena_printf(arena, "%si", node->variable.name);
     suggest(list, split);
@@ -234,7 +232,7 @@ static void suggest_shared(Suggestions *list) {
     if (node == NULL || node->loop.reduction)
         return;
     Prim vectorize = prim_of(list, PRIM_VECTORIZE, 0, 1), unroll = prim_of(list, PRIM_UNROLL, 0, 2);
-    vectorize.args[0] = unroll.args[0] = (PrimArg){.kind = ARG_NAME, .name = path_of(list->state, node)};
+    vectorize.args[0] = unroll.args[0] = arg_name(path_of(list->state, node));
     unroll.args[1] = (PrimArg){.kind = ARG_INT, .key = "factor", .value = 4};
     suggest(list, vectorize);
     suggest(list, unroll);
@@ -269,7 +267,7 @@ static void suggest_pairs(Suggestions *list) {
         pair.arg_count = 2;
         pair.args = ARENA_ARRAY(list->state->arena, PrimArg, 2);
         for (int k = 0; k < 2; k++)
-            pair.args[k] = (PrimArg){.kind = ARG_NAME, .name = path_of(list->state, stage->leaves.items[i + k])};
+            pair.args[k] = arg_name(path_of(list->state, stage->leaves.items[i + k]));
         list->items[list->count++] = pair;
     }
 }
@@ -400,8 +398,7 @@ static void suggest_order(Suggestions *list) {
     for (int reduction = 0; reduction < 2; reduction++)
         for (int i = 0; i < stage->leaves.count; i++)
             if (stage->leaves.items[i]->loop.reduction == (reduction == 0))
-                order.args[order.arg_count++] =
-                    (PrimArg){.kind = ARG_NAME, .name = path_of(list->state, stage->leaves.items[i])};
+                order.args[order.arg_count++] = arg_name(path_of(list->state, stage->leaves.items[i]));
     suggest(list, order);
 }
 
@@ -412,7 +409,7 @@ static void suggest_reversed(Suggestions *list, int index, const Tensor *tensor)
         return;
     PrimArg *items = ARENA_ARRAY(list->state->arena, PrimArg, tensor->rank);
     for (int d = 0; d < tensor->rank; d++)
-        items[tensor->rank - 1 - d] = (PrimArg){.kind = ARG_NAME, .name = arena_printf(list->state->arena, "d%d", d)};
+        items[tensor->rank - 1 - d] = arg_name(arena_printf(list->state->arena, "d%d", d));
     copy->args[index] =
         (PrimArg){.kind = ARG_LIST, .key = copy->args[index].key, .count = tensor->rank, .items = items};
 }
@@ -456,7 +453,7 @@ static void suggest_instrs(Suggestions *list) {
     for (int i = 0; i < program->instr_count && list->count < list->limit; i++) {
         Prim copy = prim_of(list, PRIM_TENSORIZE, 0, 2);
         copy.args[0] = *loop;
-        copy.args[1] = (PrimArg){.kind = ARG_NAME, .name = program->instrs[i]->name};
+        copy.args[1] = arg_name(program->instrs[i]->name);
         if (strcmp(program->instrs[i]->name, instr->name) != 0)
             suggest(list, copy);
     }
@@ -498,7 +495,7 @@ static void suggest_cuts(Suggestions *list) {
     for (int i = 0; node != NULL && i < 2; i++) {
         Prim cut = prim_of(list, PRIM_PARTITION, 0, 2);
         cut.args[0] = *positional(list->prim, 0);
-        cut.args[1] = (PrimArg){.kind = ARG_INT, .value = i == 0 ? node->loop.extent / 2 : -1};
+        cut.args[1] = arg_int(i == 0 ? node->loop.extent / 2 : -1);
         if (cut.args[1].value != 0)
             suggest(list, cut);
     }

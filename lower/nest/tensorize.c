@@ -373,14 +373,10 @@ static int dimension_of(const Matching *m, const Place *place, int loop) {
     return found;
 }
 
-static PrimArg name_arg(const char *name) {
-    return (PrimArg){.kind = ARG_NAME, .name = name};
-}
-
 static PrimArg part_arg(NestState *state, const char *name, char op, int64_t number) {
     PrimArg arg = {.kind = ARG_OP, .op = op, .count = 2, .items = ARENA_ARRAY(state->arena, PrimArg, 2)};
-    arg.items[0] = name_arg(name);
-    arg.items[1] = (PrimArg){.kind = ARG_INT, .value = number};
+    arg.items[0] = arg_name(name);
+    arg.items[1] = arg_int(number);
     return arg;
 }
 
@@ -415,7 +411,7 @@ static bool find_layout(const Matching *m, PrimArg *layout) {
     layout->items = ARENA_ARRAY(m->state->arena, PrimArg, place.rank + inner_count);
     for (int d = place.rank - 1; d >= 0; d--) {
         const char *name = dimension_name(m, read, d);
-        layout->items[layout->count++] = factors[d] ? part_arg(m->state, name, '/', factors[d]) : name_arg(name);
+        layout->items[layout->count++] = factors[d] ? part_arg(m->state, name, '/', factors[d]) : arg_name(name);
     }
     for (int i = 0; i < inner_count; i++)
         layout->items[layout->count++] = part_arg(m->state, dimension_name(m, read, inner[i]), '%', factors[inner[i]]);
@@ -427,9 +423,9 @@ static Prim cache_prim(const Matching *m, const Node *at, PrimArg layout) {
     Prim prim = {.op = PRIM_CACHE_READ, .args = ARENA_ARRAY(m->state->arena, PrimArg, 3), .result_count = 1};
     prim.results = ARENA_ARRAY(m->state->arena, const char *, 1);
     prim.results[0] = "packed";
-    prim.args[prim.arg_count++] = name_arg(m->reads[m->operand]->tensor->name);
+    prim.args[prim.arg_count++] = arg_name(m->reads[m->operand]->tensor->name);
     if (at != NULL) {
-        prim.args[prim.arg_count] = name_arg(loop_text(m->state, at));
+        prim.args[prim.arg_count] = arg_name(loop_text(m->state, at));
         prim.args[prim.arg_count++].key = "at";
     }
     prim.args[prim.arg_count++] = layout;

@@ -140,14 +140,6 @@ static const char *check(const Law *law, const Kernel *kernel, int *packed) {
     return NULL;
 }
 
-static PrimArg name_arg(const char *name) {
-    return (PrimArg){.kind = ARG_NAME, .name = name};
-}
-
-static PrimArg integer_arg(int64_t value) {
-    return (PrimArg){.kind = ARG_INT, .value = value};
-}
-
 static void append(Law const *law, Schedule *schedule, Prim prim, const Program *later, const Target *target) {
     Prim *prims = ARENA_ARRAY(law->arena, Prim, schedule->count + 1);
     Schedule longer = *schedule;
@@ -166,21 +158,21 @@ static void pack_argument(const Law *law, Random *random, Schedule *schedule, co
     PrimArg *cut = ARENA_ARRAY(law->arena, PrimArg, 2);
     const char **results = ARENA_ARRAY(law->arena, const char *, 1);
     results[0] = arena_printf(law->arena, "packed_%s", w->name);
-    cut[0] = name_arg(arena_printf(law->arena, "d%d", w->rank - 1));
-    cut[1] = integer_arg(1 + random_below(random, 5));
+    cut[0] = arg_name(arena_printf(law->arena, "d%d", w->rank - 1));
+    cut[1] = arg_int(1 + random_below(random, 5));
     items[0] = (PrimArg){.kind = ARG_OP, .op = '/', .count = 2, .items = cut};
     for (int d = 0; d < w->rank - 1; d++)
-        items[d + 1] = name_arg(arena_printf(law->arena, "d%d", d));
+        items[d + 1] = arg_name(arena_printf(law->arena, "d%d", d));
     items[w->rank] = (PrimArg){.kind = ARG_OP, .op = '%', .count = 2, .items = cut};
-    args[0] = name_arg(w->name);
+    args[0] = arg_name(w->name);
     args[1] = (PrimArg){.kind = ARG_LIST, .key = "layout", .count = w->rank + 1, .items = items};
     append(law, schedule,
            (Prim){.op = PRIM_CACHE_READ, .result_count = 1, .results = results, .arg_count = 2, .args = args}, later,
            target);
-    args[2] = name_arg(results[0]);
-    args[3] = integer_arg(random_below(random, w->rank + 1));
-    args[4] = integer_arg(2 + random_below(random, 6));
-    args[5] = integer_arg(1);
+    args[2] = arg_name(results[0]);
+    args[3] = arg_int(random_below(random, w->rank + 1));
+    args[4] = arg_int(2 + random_below(random, 6));
+    args[5] = arg_int(1);
     args[5].key = "offset";
     if (random_below(random, 2))
         append(law, schedule, (Prim){.op = PRIM_STORAGE_ALIGN, .arg_count = 4, .args = args + 2}, later, target);
@@ -299,7 +291,7 @@ static void test_program(const char *text, Random *random) {
 
 /* A schedule of the source that names the argument finds it whole. */
 static void test_slices(void) {
-    PrimArg whole = name_arg("w"), part = name_arg("w.at_0");
+    PrimArg whole = arg_name("w"), part = arg_name("w.at_0");
     Prim cached = {.op = PRIM_CACHE_READ, .arg_count = 1, .args = &whole}, inlined = cached;
     inlined.args = &part;
     const Schedule naming = {.count = 1, .prims = &cached}, other = {.count = 1, .prims = &inlined};
