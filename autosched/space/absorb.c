@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { MANY_ROWS = 32, BLOCK_ROWS = 8, ASSUMED_EXTENT = 1024 };
+enum { MANY_ROWS = 32, BLOCK_ROWS = 8 };
 enum { MOST_OF_ROWS = 32 /* stages: further ones gain nothing, and each point takes as long as all of them */ };
 
 /* --- stages that may be taken in --- */
@@ -210,15 +210,11 @@ int absorb_rows(Grouping *grouping, const Stage *root, Members *members) {
     return any ? depth : 0;
 }
 
-static double assumed_extent(const Var *axis) {
-    return axis_extent(axis) < 0 ? ASSUMED_EXTENT : (double)axis_extent(axis);
-}
-
 /* Bytes of all elements below one index of the first `depth` axes. */
 static double bytes_below(const Stage *stage, int depth) {
     double bytes = element_info[stage->components[0].tensor->type].bytes;
     for (int a = depth; a < stage->axis_count; a++)
-        bytes *= assumed_extent(stage->axes[a]);
+        bytes *= axis_assumed_extent(stage->axes[a]);
     return bytes;
 }
 
@@ -230,12 +226,12 @@ static double cache_size(const Space *space, int level) {
 static bool suits_blocks(const Space *space, const Stage *stage, int depth) {
     double rows = 1, row = bytes_below(stage, depth), again = row;
     for (int r = 0; r < stage->reduction_count; r++)
-        again *= assumed_extent(stage->reductions[r]);
+        again *= axis_assumed_extent(stage->reductions[r]);
     for (int a = 0; a < depth; a++)
-        rows *= assumed_extent(stage->axes[a]);
+        rows *= axis_assumed_extent(stage->axes[a]);
     double cache = cache_size(space, 1);
-    return rows >= MANY_ROWS && assumed_extent(stage->axes[depth - 1]) >= BLOCK_ROWS && BLOCK_ROWS * row <= cache / 4 &&
-           again > 0 && again <= fmax(cache_size(space, 2) / 2, cache / 2);
+    return rows >= MANY_ROWS && axis_assumed_extent(stage->axes[depth - 1]) >= BLOCK_ROWS &&
+           BLOCK_ROWS * row <= cache / 4 && again > 0 && again <= fmax(cache_size(space, 2) / 2, cache / 2);
 }
 
 /* The reduction with reuse that the members read by rows, which may be computed a block of rows at a time; or NULL. */

@@ -155,7 +155,7 @@ static void find_lanes(Space *space, const Group *group, const CasePlace *place,
 }
 
 static const char *producer_loop(Space *space, const Stage *producer, int axis) {
-    return arena_printf(space->arena, "%s.%s", producer->name, producer->axes[axis]->name);
+    return loop_path(space, producer->name, producer->axes[axis]->name);
 }
 
 /* lane: the vectorized dimension, or -1. */

@@ -276,7 +276,7 @@ static void name_axes(Space *space, Chain *chain) {
     for (int a = 0; a < chain->count; a++) {
         ChainAxis *axis = &chain->axes[a];
         const char *name = chain->root->axes[axis->axis]->name;
-        axis->outer = axis->inner = arena_printf(space->arena, "%s.%s", chain->root->name, name);
+        axis->outer = axis->inner = loop_path(space, chain->root->name, name);
         if (axis->step == 1)
             continue;
         Group nothing = {.prefix = arena_printf(space->arena, "c%d_", space->chains.count + 1)};
@@ -308,8 +308,7 @@ static void write_chain(Space *space, const Chain *chain, Sketch *sketch) {
     for (int a = 0; a < chain->count; a++) {
         const ChainAxis *axis = &chain->axes[a];
         const char *names[2] = {axis->outer, axis->inner};
-        PrimArg args[2] = {arg_name(arena_printf(space->arena, "%s.%s", root->name, root->axes[axis->axis]->name)),
-                           arg_int(axis->step)};
+        PrimArg args[2] = {arg_name(loop_path(space, root->name, root->axes[axis->axis]->name)), arg_int(axis->step)};
         if (axis->step > 1)
             sketch_add(space, sketch, PRIM_SPLIT, 2, names, 2, args);
         order[count++] = axis->outer;
@@ -317,7 +316,7 @@ static void write_chain(Space *space, const Chain *chain, Sketch *sketch) {
     for (int a = 0; a < root->axis_count; a++) {
         const ChainAxis *axis = axis_of(chain, a);
         if (!axis)
-            order[count++] = arena_printf(space->arena, "%s.%s", root->name, root->axes[a]->name);
+            order[count++] = loop_path(space, root->name, root->axes[a]->name);
         else if (axis->step > 1)
             order[count++] = axis->inner;
     }

@@ -97,7 +97,7 @@ static bool flat_emit(Space *space, Group *group, const int *genes, Sketch *sket
             sketch_add(space, sketch, PRIM_INLINE, 0, NULL, 1, &member);
     }
     for (int a = 0; a < root->axis_count; a++)
-        axes[a] = arg_name(arena_printf(space->arena, "%s.%s", root->name, root->axes[a]->name));
+        axes[a] = arg_name(loop_path(space, root->name, root->axes[a]->name));
     sketch_add(space, sketch, PRIM_FUSE, 1, &flat->whole, root->axis_count, axes);
     split[1] = arg_gene(space, sketch, flat->unroll, 0);
     split[2] = arg_int(flat->lanes);

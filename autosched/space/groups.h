@@ -121,6 +121,8 @@ const char *steps_loop(Space *space, const Group *group); /* "scan.t" */
 bool has_limited_size(const Space *space);
 /* The extent when it is constant, else -1. */
 int64_t axis_extent(const Var *axis);
+double axis_assumed_extent(const Var *axis);       /* of a run-time size one that is usual */
+int compare_numbers(const void *a, const void *b); /* of stages, for qsort and bsearch */
 /* A name derived from base that no tensor, size or index of the program has. */
 const char *space_local_name(Space *space, const Group *group, const char *base);
 
@@ -212,6 +214,7 @@ int64_t hole_value(const Group *group, HoleSource source, int choice);
 /* arg_op with such a hole in place of value. */
 PrimArg arg_op_gene(Space *space, Sketch *sketch, const char *name, char op, HoleSource source);
 PrimArg arg_keyed(PrimArg arg, const char *key);
+const char *loop_path(const Space *space, const char *stage, const char *loop); /* "stage.loop" */
 void sketch_add(Space *space, Sketch *sketch, PrimOp op, int results, const char *const *names, int count,
                 const PrimArg *args);
 /* Adds op(names...) without results: reorder, vectorize, unroll, parallel. Nothing when count is 0. */

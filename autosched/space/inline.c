@@ -44,17 +44,13 @@ static void list_consumers(Grouping *grouping, int stage, int through, int *seen
     }
 }
 
-static int by_number(const void *a, const void *b) {
-    return *(const int *)a - *(const int *)b;
-}
-
 /* In the order of the stages. Those of other stages may be out of date. */
 static void find_consumers_of(Grouping *grouping, int stage, int *seen) {
     StageUses *facts = &grouping->facts[stage];
     facts->consumers.count = 0;
     list_consumers(grouping, stage, stage, seen);
     if (facts->consumers.count > 1)
-        qsort(facts->consumers.items, (size_t)facts->consumers.count, sizeof(int), by_number);
+        qsort(facts->consumers.items, (size_t)facts->consumers.count, sizeof(int), compare_numbers);
 }
 
 static void find_all_consumers(Grouping *grouping) {

@@ -65,18 +65,14 @@ typedef struct Chosen {
     LIST(int) numbers; /* ascending, once they are sorted */
 } Chosen;
 
-static int by_number(const void *a, const void *b) {
-    return *(const int *)a - *(const int *)b;
-}
-
 static void sort(Chosen *chosen) {
     if (chosen->numbers.count > 1)
-        qsort(chosen->numbers.items, (size_t)chosen->numbers.count, sizeof(int), by_number);
+        qsort(chosen->numbers.items, (size_t)chosen->numbers.count, sizeof(int), compare_numbers);
 }
 
 static bool is_chosen(const Chosen *chosen, int stage) {
     size_t count = (size_t)chosen->numbers.count;
-    return count && bsearch(&stage, chosen->numbers.items, count, sizeof(int), by_number) != NULL;
+    return count && bsearch(&stage, chosen->numbers.items, count, sizeof(int), compare_numbers) != NULL;
 }
 
 /* The program with only the chosen stages, as they are in that list. */

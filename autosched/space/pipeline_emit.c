@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-enum { STRIP_MOST = 256, TILE_VECTORS = 64, ROWS_MOST = 4, VECTORS_MOST = 8, ASSUMED_EXTENT = 1024, START_ROWS = 16 };
+enum { STRIP_MOST = 256, TILE_VECTORS = 64, ROWS_MOST = 4, VECTORS_MOST = 8, START_ROWS = 16 };
 enum { CODE_LIMIT = 64 /* weight of all vectors of a register tile */ };
 enum { INSIDE_MOST = 4 /* values of other axes in a register tile */ };
 
@@ -47,16 +47,12 @@ typedef struct Strips {
 
 enum { CHOSEN_GENE }; /* 0: apart, 1: in strips */
 
-static double extent_of(const Var *axis) {
-    return axis_extent(axis) < 0 ? ASSUMED_EXTENT : (double)axis_extent(axis);
-}
-
 /* --- axes --------------------------------------------------------------------------------------------------------- */
 
 /* The last axis that fills vectors, or the last one. */
 static int vector_axis(const Stage *stage, int lanes) {
     for (int a = stage->axis_count - 1; a >= 0; a--)
-        if (2 * extent_of(stage->axes[a]) >= lanes)
+        if (2 * axis_assumed_extent(stage->axes[a]) >= lanes)
             return a;
     return stage->axis_count - 1;
 }
@@ -65,13 +61,13 @@ static int vector_axis(const Stage *stage, int lanes) {
 static int row_axis(const Stage *stage, int vector) {
     int row = -1;
     for (int a = 0; a < stage->axis_count; a++)
-        if (a != vector && (row < 0 || extent_of(stage->axes[a]) > extent_of(stage->axes[row])))
+        if (a != vector && (row < 0 || axis_assumed_extent(stage->axes[a]) > axis_assumed_extent(stage->axes[row])))
             row = a;
     return row;
 }
 
 static const char *loop_of(const Space *space, const Stage *stage, const Var *axis) {
-    return arena_printf(space->arena, "%s.%s", stage->name, axis->name);
+    return loop_path(space, stage->name, axis->name);
 }
 
 /* Values of the other axes together, if they are few; 1: they are not, or there are none. */
@@ -396,7 +392,7 @@ static void make_member(Space *space, Group *group, const Stage *stage, int numb
     const Var *axis = value->axes[member->vector];
     int lanes = stage_lanes_along(space->target, value, axis, whole);
     member->shorter = lanes < whole;
-    while (member->lanes < lanes && member->lanes < extent_of(stage->axes[member->vector]))
+    while (member->lanes < lanes && member->lanes < axis_assumed_extent(stage->axes[member->vector]))
         member->lanes *= 2;
     const char *const endings[] = {"o", "i", "v", "ro", "ri", "sum"};
     const char **const names[] = {&member->outer,     &member->inner,     &member->lane,

@@ -144,7 +144,7 @@ static void make_member(Space *space, Group *group, const Stage *stage, int dept
     if ((member->extent >= 0 && member->extent < 2) || member->lanes < 2)
         return;
     member->axis = axis->name;
-    member->loop = arena_printf(space->arena, "%s.%s", stage->name, axis->name);
+    member->loop = loop_path(space, stage->name, axis->name);
     const char *base = arena_printf(space->arena, "s%d_%s", program_stage_index(space->program, stage), axis->name);
     member->outer = space_local_name(space, group, arena_printf(space->arena, "%s_o", base));
     member->inner = space_local_name(space, group, arena_printf(space->arena, "%s_i", base));
@@ -184,10 +184,6 @@ static void write_partial(Space *space, Sketch *sketch, const char *name, const 
         sketch_add(space, sketch, PRIM_COMPUTE_AT, 0, NULL, 2, where);
 }
 
-static const char *loop_of(Space *space, const char *stage, const char *loop) {
-    return arena_printf(space->arena, "%s.%s", stage, loop);
-}
-
 /* Combines lanes that the backend does not combine: by halves, each a stage of half as many lanes. Returns the loop
  * over the last two. */
 static const char *write_halves(Space *space, Sketch *sketch, const RowMember *member, const char *stage,
@@ -198,10 +194,10 @@ static const char *write_halves(Space *space, Sketch *sketch, const RowMember *m
         const char *half = arena_printf(space->arena, "%s_q%d", member->vector, lanes);
         PrimArg split[2] = {arg_name(lane), arg_int(lanes)};
         sketch_add(space, sketch, PRIM_SPLIT, 2, names, 2, split);
-        lane = loop_of(space, stage, names[1]);
+        lane = loop_path(space, stage, names[1]);
         write_partial(space, sketch, half, &lane, 1, place);
         for (int k = 0; k < 2; k++) {
-            const char *loop = loop_of(space, half, names[k]);
+            const char *loop = loop_path(space, half, names[k]);
             sketch_loops(space, sketch, k == 1 ? PRIM_VECTORIZE : PRIM_UNROLL, &loop, 1);
         }
     }
@@ -211,14 +207,14 @@ static const char *write_halves(Space *space, Sketch *sketch, const RowMember *m
 /* After the split: writes vectors of partial results, then one vector of them, then the stage's value. */
 static void write_reduction(Space *space, Sketch *sketch, const RowMember *member, const char *stage, bool streams,
                             const char *place) {
-    const char *kept[3] = {member->lane, member->inner, member->stream}, *lane = loop_of(space, stage, member->lane);
+    const char *kept[3] = {member->lane, member->inner, member->stream}, *lane = loop_path(space, stage, member->lane);
     int count = streams ? 3 : 2;
     write_partial(space, sketch, member->partial, kept, count, place);
     sketch_loops(space, sketch, PRIM_VECTORIZE, &member->lane, 1);
     sketch_loops(space, sketch, PRIM_UNROLL, kept + 1, count - 1);
     write_partial(space, sketch, member->vector, &lane, 1, place);
     for (int k = 0; k < count; k++) {
-        const char *loop = loop_of(space, member->vector, kept[k]);
+        const char *loop = loop_path(space, member->vector, kept[k]);
         sketch_loops(space, sketch, k == 0 ? PRIM_VECTORIZE : PRIM_UNROLL, &loop, 1);
     }
     if (member->stage->combine == COMBINE_DECLARED)
@@ -239,7 +235,7 @@ static void write_streams(Space *space, Sketch *sketch, const RowMember *member,
     const char *around = pieces && count == 2 ? member->rest : reduction_at(member->reads, count - 2)->name;
     bool near = streams_are_neighbours(member);
     const char *names[2] = {near ? member->step : member->stream, near ? member->stream : member->step};
-    PrimArg args[2] = {arg_name(loop_of(space, stage, around)), arg_int(near ? STREAMS : steps)};
+    PrimArg args[2] = {arg_name(loop_path(space, stage, around)), arg_int(near ? STREAMS : steps)};
     sketch_add(space, sketch, PRIM_SPLIT, 2, names, 2, args);
     const char *order[5] = {member->step, member->outer, member->stream, member->inner, member->lane};
     sketch_loops(space, sketch, PRIM_REORDER, order, 5);
@@ -250,15 +246,15 @@ static const char *write_pieces(Space *space, Sketch *sketch, const RowMember *m
     const Stage *stage = member->stage;
     bool row = reduction_loops(member->reads) == 1;
     const Var *first = reduction_at(member->reads, 0);
-    const char *names[2] = {member->piece, member->rest}, *task = loop_of(space, member->share, member->piece);
-    PrimArg split[2] = {arg_name(loop_of(space, stage->name, row ? member->axis : first->name)),
+    const char *names[2] = {member->piece, member->rest}, *task = loop_path(space, member->share, member->piece);
+    PrimArg split[2] = {arg_name(loop_path(space, stage->name, row ? member->axis : first->name)),
                         arg_int(ceil_divide(row ? member->extent : axis_extent(first), member->pieces))};
     sketch_add(space, sketch, PRIM_SPLIT, 2, names, 2, split);
     PrimArg piece = arg_name(member->piece), share = arg_name(member->share), axes[stage->axis_count + 1];
     sketch_add(space, sketch, PRIM_RFACTOR, 1, &member->share, 1, &piece);
     sketch_add(space, sketch, PRIM_COMPUTE_ROOT, 0, NULL, 1, &share);
     for (int a = 0; a < stage->axis_count; a++)
-        axes[a] = arg_name(loop_of(space, member->share, stage->axes[a]->name));
+        axes[a] = arg_name(loop_path(space, member->share, stage->axes[a]->name));
     axes[stage->axis_count] = arg_name(task);
     if (stage->axis_count > 0) {
         task = arena_printf(space->arena, "%s_task", member->share);
@@ -275,7 +271,7 @@ static void write_reductions_around(Space *space, Sketch *sketch, const RowMembe
         return;
     const char *order[count + 3];
     for (int r = 0; r < count; r++)
-        order[r] = loop_of(space, member->stage->name, member->stage->reductions[r]->name);
+        order[r] = loop_path(space, member->stage->name, member->stage->reductions[r]->name);
     order[count] = member->outer;
     order[count + 1] = member->inner;
     order[count + 2] = member->lane;
@@ -289,7 +285,7 @@ static void write_order(Space *space, Sketch *sketch, const Stage *stage) {
         return;
     const char *order[count];
     for (int r = 0; r < count; r++)
-        order[r] = loop_of(space, stage->name, reduction_at(stage, r)->name);
+        order[r] = loop_path(space, stage->name, reduction_at(stage, r)->name);
     sketch_loops(space, sketch, PRIM_REORDER, order + row, count - row);
 }
 
@@ -298,7 +294,7 @@ static void write_fused(Space *space, Sketch *sketch, const RowMember *member) {
     const Stage *stage = member->reads;
     PrimArg args[2];
     for (int i = 0; i < 2; i++)
-        args[i] = arg_name(loop_of(space, stage->name, reduction_at(stage, stage->reduction_count - 2 + i)->name));
+        args[i] = arg_name(loop_path(space, stage->name, reduction_at(stage, stage->reduction_count - 2 + i)->name));
     sketch_add(space, sketch, PRIM_FUSE, 1, &member->axis, 2, args);
 }
 
@@ -307,7 +303,7 @@ static void write_steps(Space *space, Sketch *sketch, const Stage *stage) {
     int count = stage->reduction_count;
     if (count == 0 || stage_first_scatter(stage) == stage->axis_count)
         return;
-    PrimArg args[2] = {arg_name(loop_of(space, stage->name, stage->reductions[count - 1]->name)),
+    PrimArg args[2] = {arg_name(loop_path(space, stage->name, stage->reductions[count - 1]->name)),
                        arg_keyed(arg_int(SCATTER_STEPS), "factor")};
     sketch_add(space, sketch, PRIM_UNROLL, 0, NULL, 2, args);
 }
@@ -327,7 +323,7 @@ static void write_member(Space *space, Sketch *sketch, const RowMember *member, 
     if (pieces)
         place = write_pieces(space, sketch, member);
     bool rest = pieces && reduction_loops(member->reads) == 1;
-    PrimArg args[3] = {arg_name(loop_of(space, stage, rest ? member->rest : member->axis))};
+    PrimArg args[3] = {arg_name(loop_path(space, stage, rest ? member->rest : member->axis))};
     args[1] = arg_gene(space, sketch, member->unroll, 0);
     args[2] = arg_int(member->lanes);
     sketch->shorter |= member->shorter;
@@ -355,7 +351,7 @@ static bool is_accepted(Space *space, Group *group, const Sketch *sketch) {
 /* The loop of a member over the rows that are computed together; own: the root's loop. */
 static const char *own_row(Space *space, const Group *group, const Row *row, const RowMember *member, const char *own) {
     const Stage *stage = member->stage;
-    return stage == group->root ? own : loop_of(space, stage->name, stage->axes[row->depth - 1]->name);
+    return stage == group->root ? own : loop_path(space, stage->name, stage->axes[row->depth - 1]->name);
 }
 
 /* Takes a member's reduction apart, unless the nest refuses that. It is asked once: the answer depends on the stage,
@@ -393,7 +389,7 @@ static void write_members(Space *space, Group *group, Row *row, const int *genes
 /* --- with a reduction that is computed for a block of rows --- */
 
 static const char *root_loop(Space *space, const Group *group, int axis) {
-    return loop_of(space, group->root->name, group->root->axes[axis]->name);
+    return loop_path(space, group->root->name, group->root->axes[axis]->name);
 }
 
 /* The loops of the root's shared axes, the last one cut into blocks. Returns the loop over blocks; *around: the loop
@@ -477,9 +473,9 @@ static void write_lanes(Space *space, const Group *group, const Row *row, Sketch
     const char **loops = ARENA_ARRAY(space->arena, const char *, count + 1);
     for (int l = 0; l < count; l++) {
         const Var *var = l < own ? stage->axes[row->depth + l] : stage->reductions[l - own];
-        loops[l] = loop_of(space, stage->name, var->name);
+        loops[l] = loop_path(space, stage->name, var->name);
     }
-    loops[count] = stage == group->root ? row->inner : loop_of(space, stage->name, stage->axes[row->depth - 1]->name);
+    loops[count] = stage == group->root ? row->inner : loop_path(space, stage->name, stage->axes[row->depth - 1]->name);
     PrimArg scope[2] = {arg_name(stage->name), arg_name("register")};
     if (stage != group->root)
         sketch_add(space, sketch, PRIM_SET_SCOPE, 0, NULL, 2, scope);

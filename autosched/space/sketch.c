@@ -40,6 +40,10 @@ PrimArg arg_keyed(PrimArg arg, const char *key) {
     return arg;
 }
 
+const char *loop_path(const Space *space, const char *stage, const char *loop) {
+    return arena_printf(space->arena, "%s.%s", stage, loop);
+}
+
 void sketch_add(Space *space, Sketch *sketch, PrimOp op, int results, const char *const *names, int count,
                 const PrimArg *args) {
     Prim prim = {.op = op, .result_count = results, .arg_count = count};

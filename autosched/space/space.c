@@ -19,6 +19,16 @@ int64_t axis_extent(const Var *axis) {
     return expr_is_int(axis->extent, &value) ? value : -1;
 }
 
+double axis_assumed_extent(const Var *axis) {
+    enum { ASSUMED_EXTENT = 1024 };
+    int64_t extent = axis_extent(axis);
+    return extent < 0 ? ASSUMED_EXTENT : (double)extent;
+}
+
+int compare_numbers(const void *a, const void *b) {
+    return *(const int *)a - *(const int *)b;
+}
+
 int64_t group_steps(const Group *group) {
     return group->scan ? axis_extent(group->scan->axis) : 1;
 }

@@ -188,7 +188,7 @@ static void make_axis(Space *space, Group *group, const Tile *tile, const Stage 
     axis->steps = is_steps_axis(group, root, number);
     axis->tiled = !axis->steps && (axis->extent < 0 || axis->extent > 1) && number >= tile->placed - 1 &&
                   !(tile->anchor && stage_deals_out(tile->anchor, tile->anchor->axes[number]));
-    axis->loop = arena_printf(space->arena, "%s.%s", root->name, name);
+    axis->loop = loop_path(space, root->name, name);
     use_chain(tile, axis, number);
     const Var *along = tile->anchor ? tile->anchor->axes[number] : axis->axis;
     axis->lanes = power_above(axis->extent, stage_lanes_along(space->target, tile->value, along, lanes));
@@ -227,7 +227,7 @@ static void make_axes(Space *space, Group *group, Tile *tile) {
         if (!tile->anchor)
             continue;
         tile->axes[a].axis = tile->anchor->axes[a];
-        tile->axes[a].inner_loop = arena_printf(space->arena, "%s.%s", tile->anchor->name, tile->anchor->axes[a]->name);
+        tile->axes[a].inner_loop = loop_path(space, tile->anchor->name, tile->anchor->axes[a]->name);
     }
 }
 
@@ -240,7 +240,7 @@ static void make_reductions(Space *space, Group *group, Tile *tile) {
         const char *name = anchor->reductions[r]->name;
         reduction->axis = anchor->reductions[r];
         reduction->extent = axis_extent(reduction->axis);
-        reduction->loop = arena_printf(space->arena, "%s.%s", anchor->name, name);
+        reduction->loop = loop_path(space, anchor->name, name);
         reduction->outer = part_name(space, group, name, "o");
         reduction->middle = part_name(space, group, name, "m");
         reduction->inner = part_name(space, group, name, "i");

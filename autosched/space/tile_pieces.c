@@ -76,10 +76,6 @@ static Gene sizes_gene(const Space *space, const Group *group, const Tile *tile,
     return gene;
 }
 
-static const char *loop_of(Space *space, const char *stage, const char *loop) {
-    return arena_printf(space->arena, "%s.%s", stage, loop);
-}
-
 /* The tile of the partial results: the same, with the loops of their stage. */
 static void make_partial(Space *space, Group *group, Tile *tile) {
     TilePieces *pieces = tile->pieces;
@@ -95,12 +91,12 @@ static void make_partial(Space *space, Group *group, Tile *tile) {
     partial->reductions = ARENA_ARRAY(space->arena, TileReduction, tile->reduction_count);
     for (int a = 0; a < tile->axis_count; a++) {
         partial->axes[a] = tile->axes[a];
-        partial->axes[a].loop = loop_of(space, stage->name, anchor->axes[a]->name);
+        partial->axes[a].loop = loop_path(space, stage->name, anchor->axes[a]->name);
     }
     for (int r = 0; r < tile->reduction_count; r++) {
         partial->reductions[r] = tile->reductions[r];
         partial->reductions[r].loop =
-            loop_of(space, stage->name, r == tile->largest ? pieces->rest : anchor->reductions[r]->name);
+            loop_path(space, stage->name, r == tile->largest ? pieces->rest : anchor->reductions[r]->name);
     }
     pieces->partial = partial;
 }
@@ -138,7 +134,7 @@ void tile_write_pieces(TileWriter *writer) {
     split[1] = arg_gene(space, writer->sketch, pieces->sizes, 0);
     sketch_add(space, writer->sketch, PRIM_SPLIT, 2, cut, 2, split);
     sketch_add(space, writer->sketch, PRIM_RFACTOR, 1, &pieces->stage, 1, &piece);
-    split[0] = arg_name(loop_of(space, pieces->stage, pieces->piece));
+    split[0] = arg_name(loop_path(space, pieces->stage, pieces->piece));
     split[1] = arg_gene(space, writer->sketch, pieces->sizes, 1);
     sketch_add(space, writer->sketch, PRIM_SPLIT, 2, sides, 2, split);
     writer->tile = pieces->partial;
@@ -153,9 +149,9 @@ void tile_write_sum(TileWriter *writer) {
         return;
     const TileAxis *axis = &tile->axes[writer->vector];
     const char *names[2] = {axis->anchor_outer, axis->anchor_lane}, *stage = tile->anchor->name;
-    PrimArg split[2] = {arg_name(loop_of(space, stage, tile->anchor->axes[writer->vector]->name)),
+    PrimArg split[2] = {arg_name(loop_path(space, stage, tile->anchor->axes[writer->vector]->name)),
                         arg_int(axis->lanes)};
-    const char *order[2] = {loop_of(space, stage, tile->pieces->piece), axis->anchor_lane};
+    const char *order[2] = {loop_path(space, stage, tile->pieces->piece), axis->anchor_lane};
     sketch_add(space, writer->sketch, PRIM_SPLIT, 2, names, 2, split);
     sketch_loops(space, writer->sketch, PRIM_REORDER, order, 2);
     sketch_loops(space, writer->sketch, PRIM_VECTORIZE, order + 1, 1);
