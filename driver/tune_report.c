@@ -28,28 +28,10 @@ static const char *trials_text(Arena *arena, int count) {
     return arena_printf(arena, count == 1 ? "%d trial" : "%d trials", count);
 }
 
-/* What did not become a time. */
-typedef struct Failures {
-    int failed[OUTCOME_COUNT], unsettled, ended;
-    const char *ended_why; /* see TuneResult */
-    LIST(FailureReason) reasons;
-} Failures;
-
-static void add_failures(Arena *arena, Failures *failures, const TuneResult *result) {
-    for (int outcome = 1; outcome < OUTCOME_COUNT; outcome++)
-        failures->failed[outcome] += result->failed[outcome];
-    failures->unsettled += result->unsettled;
-    failures->ended += result->ended;
-    if (!failures->ended_why)
-        failures->ended_why = result->ended_why;
-    for (int r = 0; r < result->reasons.count; r++)
-        list_push(arena, &failures->reasons, result->reasons.items[r]);
-}
-
 /* Over all searches for a function. */
 typedef struct Totals {
     int algorithms, measured, found, unrecorded;
-    Failures failures;
+    TuneFailures failures;
     double build_seconds; /* over those that were measured */
     bool stopped;
 } Totals;
@@ -66,7 +48,7 @@ static Totals add_results(Arena *arena, const FunctionTuning *tuning) {
         totals.unrecorded += result->unrecorded;
         totals.build_seconds += result->build_seconds * result->measured;
         totals.stopped |= result->stopped;
-        add_failures(arena, &totals.failures, result);
+        add_failures(arena, &totals.failures, &result->failures);
     }
     return totals;
 }
@@ -92,7 +74,7 @@ static void show_reason(int outcome, int failed, const FailureReason *reasons, i
         }
 }
 
-static void show_failures(const Failures *failures) {
+static void show_failures(const TuneFailures *failures) {
     const int *failed = failures->failed;
     for (int i = 0; i < OUTCOME_COUNT; i++)
         if (outcome_words[i] && failed[i]) {
@@ -120,14 +102,12 @@ static void show_gain(Arena *arena, const Program *program, const TuneResult *re
 static void show_each(const Compilation *c, const FunctionTuning *tuning) {
     for (int i = 0; i < tuning->function->count; i++) {
         const TuneResult *result = tuning->results[i];
-        bool wrong = result && result->failed[OUTCOME_WRONG];
+        bool wrong = result && result->failures.failed[OUTCOME_WRONG];
         if (!result || result->trials == 0 || !(wrong || c->options->verbose))
             continue;
         show_name(c->arena, "", tuning->function->programs[i]);
         show(stderr, "%s", trials_text(c->arena, result->trials));
-        Failures failures = {.unsettled = 0};
-        add_failures(c->arena, &failures, result);
-        show_failures(&failures);
+        show_failures(&result->failures);
         show_gain(c->arena, tuning->function->programs[i], result, result);
         show(stderr, "\n");
     }
@@ -185,8 +165,8 @@ static void show_sum(const Compilation *c, const FunctionTuning *tuning) {
 /* With -v: all reasons for failures in the searches for a function. */
 static void show_reasons(const Compilation *c, const FunctionTuning *tuning) {
     for (int i = 0; i < tuning->function->count && c->options->verbose; i++)
-        for (int r = 0; tuning->results[i] && r < tuning->results[i]->reasons.count; r++) {
-            const FailureReason *reason = &tuning->results[i]->reasons.items[r];
+        for (int r = 0; tuning->results[i] && r < tuning->results[i]->failures.reasons.count; r++) {
+            const FailureReason *reason = &tuning->results[i]->failures.reasons.items[r];
             show_name(c->arena, "", tuning->function->programs[i]);
             show(stderr, "%d %s: %s\n", reason->count, outcome_words[reason->outcome], reason->why);
         }

@@ -144,18 +144,25 @@ typedef struct BorderResult {
     bool taken;
 } BorderResult;
 
+/* The candidates that did not become a time. */
+typedef struct TuneFailures {
+    int failed[OUTCOME_COUNT];
+    LIST(FailureReason) reasons; /* that are known */
+    int unsettled;               /* only transient failures */
+    int ended;                   /* of those: not by a busy machine; by what ended builds or runs, or made all fail */
+    const char *ended_why;       /* the first reason; NULL: none */
+} TuneFailures;
+void add_failures(Arena *arena, TuneFailures *sum, const TuneFailures *more);
+
 typedef struct TuneResult {
     Schedule *schedule; /* the winner; the default schedule if nothing measured was better */
     double seconds, default_seconds;
     bool raced, default_raced; /* these are of the race, so that they can be compared */
-    int trials, measured, failed[OUTCOME_COUNT];
-    LIST(FailureReason) reasons; /* of failures whose reason is known */
-    const char *why;             /* why the default has no time, or the search ended early; or NULL */
-    bool lost;                   /* it ended because the machine could not measure any more */
-    int unsettled;               /* only transient failures */
-    int ended;                   /* of those: not by a busy machine; by what ended builds or runs, or made all fail */
-    const char *ended_why;       /* the first reason; NULL: none */
-    int unrecorded;              /* measured, but not written to the database */
+    int trials, measured;
+    TuneFailures failures;
+    const char *why; /* why the default has no time, or the search ended early; or NULL */
+    bool lost;       /* it ended because the machine could not measure any more */
+    int unrecorded;  /* measured, but not written to the database */
     double elapsed;
     double build_seconds; /* of a candidate: the median */
     bool from_database;   /* all of it: nothing was measured */

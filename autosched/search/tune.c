@@ -73,10 +73,20 @@ static bool is_same_reason(const char *a, const char *b) {
     return true;
 }
 
+void add_failures(Arena *arena, TuneFailures *sum, const TuneFailures *more) {
+    for (int outcome = 1; outcome < OUTCOME_COUNT; outcome++)
+        sum->failed[outcome] += more->failed[outcome];
+    sum->unsettled += more->unsettled;
+    sum->ended += more->ended;
+    sum->ended_why = sum->ended_why ? sum->ended_why : more->ended_why;
+    for (int r = 0; r < more->reasons.count; r++)
+        list_push(arena, &sum->reasons, more->reasons.items[r]);
+}
+
 /* The reason that is the candidate's; NULL: there is none yet. */
-static FailureReason *find_reason(const TuneResult *result, const Candidate *candidate) {
-    for (int i = 0; i < result->reasons.count; i++) {
-        FailureReason *reason = &result->reasons.items[i];
+static FailureReason *find_reason(const TuneFailures *failures, const Candidate *candidate) {
+    for (int i = 0; i < failures->reasons.count; i++) {
+        FailureReason *reason = &failures->reasons.items[i];
         if (reason->outcome == candidate->outcome && is_same_reason(reason->why, candidate->why))
             return reason;
     }
@@ -85,24 +95,24 @@ static FailureReason *find_reason(const TuneResult *result, const Candidate *can
 
 void tuner_count_failure(Tuner *tuner, const Trial *trial) {
     const Candidate *candidate = &trial->candidate;
-    TuneResult *result = tuner->result;
-    result->failed[candidate->outcome]++;
+    TuneFailures *failures = &tuner->result->failures;
+    failures->failed[candidate->outcome]++;
     if (!candidate->why || !*candidate->why)
         return;
-    FailureReason *reason = find_reason(result, candidate);
+    FailureReason *reason = find_reason(failures, candidate);
     FailureReason first = {candidate->outcome, arena_strdup(tuner->arena, candidate->why), 1};
     if (reason)
         reason->count++;
     else
-        list_push(tuner->arena, &result->reasons, first);
+        list_push(tuner->arena, &failures->reasons, first);
 }
 
 void tuner_uncount_failure(Tuner *tuner, const Candidate *candidate) {
-    TuneResult *result = tuner->result;
-    FailureReason *reason = candidate->why ? find_reason(result, candidate) : NULL;
-    result->failed[candidate->outcome]--;
+    TuneFailures *failures = &tuner->result->failures;
+    FailureReason *reason = candidate->why ? find_reason(failures, candidate) : NULL;
+    failures->failed[candidate->outcome]--;
     if (reason && --reason->count == 0)
-        *reason = result->reasons.items[--result->reasons.count];
+        *reason = failures->reasons.items[--failures->reasons.count];
 }
 
 void tuner_show_progress(const Tuner *tuner) {
@@ -115,8 +125,8 @@ void tuner_show_progress(const Tuner *tuner) {
         eta = fmin(eta, fmax(tuner->deadline - monotonic_seconds(), 0));
     TuneProgress progress = {.name = tuner->program->name, .trials = done, .trial_limit = tuner->trial_limit};
     for (int outcome = 1; outcome < OUTCOME_COUNT; outcome++)
-        progress.failed += tuner->result->failed[outcome];
-    progress.failed += tuner->result->unsettled;
+        progress.failed += tuner->result->failures.failed[outcome];
+    progress.failed += tuner->result->failures.unsettled;
     progress.best_seconds = tuner->best < HUGE_VAL ? tuner->best : 0;
     progress.best_gflops = tuner->best < HUGE_VAL && tuner->flops > 0 ? tuner->flops / tuner->best * 1e-9 : 0;
     progress.elapsed = elapsed;

@@ -91,14 +91,14 @@ static Verdict judge(Tuner *tuner, const char **why) {
 
 static void count_end(Tuner *tuner, const char *why) {
     TuneResult *result = tuner->result;
-    result->ended++;
-    if (!result->ended_why && why)
-        result->ended_why = arena_strdup(tuner->arena, why);
+    result->failures.ended++;
+    if (!result->failures.ended_why && why)
+        result->failures.ended_why = arena_strdup(tuner->arena, why);
 }
 
 void tuner_count_unsettled(Tuner *tuner, const Trial *trial) {
     Outcome outcome = trial->candidate.outcome; /* a busy machine makes runs too long, and ends no build */
-    tuner->result->unsettled++;
+    tuner->result->failures.unsettled++;
     if (outcome == OUTCOME_CRASH || outcome == OUTCOME_BUILD_ERROR)
         count_end(tuner, trial->candidate.why);
 }
@@ -110,7 +110,7 @@ static const char *dismiss(Tuner *tuner) {
         Candidate *candidate = &tuner->doubted.items[d]->candidate;
         candidate->transient = true;
         tuner_uncount_failure(tuner, candidate);
-        tuner->result->unsettled++;
+        tuner->result->failures.unsettled++;
         count_end(tuner, candidate->why);
         why = candidate->why;
     }

@@ -122,7 +122,8 @@ void tuner_note(const Tuner *tuner) {
     bool known = tuner->database && tuner->options->maker && tuner->standard && tuner->standard_known;
     if (!known || !trial_is_final(tuner->standard) || tuner->unwritten.count)
         return;
-    int made = tuner->result->trials - tuner->result->unsettled, granted = tuner_lost(tuner) ? 0 : tuner->granted;
+    int made = tuner->result->trials - tuner->result->failures.unsettled,
+        granted = tuner_lost(tuner) ? 0 : tuner->granted;
     SearchNote note = {
         .maker = tuner->options->maker, .trials = made > granted ? made : granted, .exhausted = tuner->complete};
     database_note(tuner->database, note_key(tuner->arena, tuner->task, tuner->options), database_target(tuner->target),

@@ -341,15 +341,9 @@ void tasks_try_variants(Tasks *tasks) {
 
 /* --- the end --- */
 
-static void add_failures(TuneResult *whole, Arena *arena, const TuneResult *part) {
-    for (int outcome = 1; outcome < OUTCOME_COUNT; outcome++)
-        whole->failed[outcome] += part->failed[outcome];
-    whole->unsettled += part->unsettled;
-    whole->ended += part->ended;
-    whole->ended_why = whole->ended_why ? whole->ended_why : part->ended_why;
-    whole->unrecorded += part->unrecorded;
-    for (int r = 0; r < part->reasons.count; r++)
-        list_push(arena, &whole->reasons, part->reasons.items[r]);
+static void add_result(Tuner *whole, const TuneResult *part) {
+    add_failures(whole->arena, &whole->result->failures, &part->failures);
+    whole->result->unrecorded += part->unrecorded;
 }
 
 /* A function is not searched to the end if a task of it is not, unless it is searched as a whole instead. */
@@ -368,7 +362,7 @@ void tasks_close(Tasks *tasks) {
             continue;
         part->closed = true;
         pool_close_part(part);
-        add_failures(tasks->whole->result, tasks->whole->arena, tuner_finish(part->tuner));
+        add_result(tasks->whole, tuner_finish(part->tuner));
     }
 }
 

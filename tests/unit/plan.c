@@ -313,9 +313,10 @@ static void test_failing_tasks(Arena *arena, const Target *target) {
     given.maker = NULL;
     autosched_tune(&planner, &function, 1, &given, 0, &bench->bench, &tuning);
     const TuneResult *result = tuning.results[0];
-    ok(bench->tasks.count > 0 && result->ended > 0 && result->ended == result->unsettled,
-       "%d trials of tasks ended their processes, %d had no result", result->ended, result->unsettled);
-    is_text(result->ended_why ? result->ended_why : "", "it failed", "which is said of the function");
+    ok(bench->tasks.count > 0 && result->failures.ended > 0 && result->failures.ended == result->failures.unsettled,
+       "%d trials of tasks ended their processes, %d had no result", result->failures.ended,
+       result->failures.unsettled);
+    is_text(result->failures.ended_why ? result->failures.ended_why : "", "it failed", "which is said of the function");
 }
 
 int main(void) {

@@ -92,13 +92,13 @@ static void test_whole(Arena *arena, const Program *program, const Target *targe
     options.progress = show;
     options.progress_context = &shown;
     TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    const int *of = result->failures.failed;
     int failed = 0;
     for (int outcome = 1; outcome < OUTCOME_COUNT; outcome++)
-        failed += result->failed[outcome];
+        failed += of[outcome];
     is_int(result->trials, 64, "all trials were made");
     ok(failed >= 4 && failed <= 28, "failures are counted: %d", failed); /* one in four, give or take 3.5 deviations */
-    ok(result->failed[OUTCOME_CRASH] + result->failed[OUTCOME_TIMEOUT] + result->failed[OUTCOME_WRONG] > 0 &&
-           result->failed[OUTCOME_BUILD_ERROR] > 0,
+    ok(of[OUTCOME_CRASH] + of[OUTCOME_TIMEOUT] + of[OUTCOME_WRONG] > 0 && of[OUTCOME_BUILD_ERROR] > 0,
        "of several kinds");
     is_int(simulated.repeated, 0, "nothing is measured twice");
     is_int(simulated.built, simulated.released, "every candidate is released");
@@ -248,10 +248,11 @@ static void test_disasters(Arena *arena, const Program *program, const Target *t
     simulated.all_fail = true;
     TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
     const char *standard = text_of(arena, autosched_default(arena, program, target, NULL, EFFORT_MODEL, options.seed));
-    ok(result->failed[OUTCOME_CRASH] == 0 && result->unsettled > 0 && result->lost && result->why,
+    ok(result->failures.failed[OUTCOME_CRASH] == 0 && result->failures.unsettled > 0 && result->lost && result->why,
        "where every candidate crashes, the machine is to blame: %s", result->why);
-    ok(result->ended == result->unsettled && result->ended_why && !strcmp(result->ended_why, "it failed"),
-       "for that all %d trials failed, not for its load: %d", result->unsettled, result->ended);
+    ok(result->failures.ended == result->failures.unsettled && result->failures.ended_why &&
+           !strcmp(result->failures.ended_why, "it failed"),
+       "for that all %d trials failed, not for its load: %d", result->failures.unsettled, result->failures.ended);
     is_text(text_of(arena, result->schedule), standard, "the default is what is left");
     is_int(count_records(arena, database, program, target), 0, "and nothing is recorded");
     simulated_close(&simulated);
@@ -316,14 +317,17 @@ static void test_busy(Arena *arena, const Program *program, const Target *target
     simulated_open(&simulated, arena, program, target);
     simulated.busy = -1;
     TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
-    ok(result->unsettled > 0 && result->measured > 1, "the default's builds found no time: %d", result->unsettled);
-    ok(result->ended == 0 && !result->ended_why, "which ended no process");
+    ok(result->failures.unsettled > 0 && result->measured > 1, "the default's builds found no time: %d",
+       result->failures.unsettled);
+    ok(result->failures.ended == 0 && !result->failures.ended_why, "which ended no process");
     is_text(text_of(arena, result->schedule), standard, "it is kept, for nothing was compared with it");
     is_int(count_failures(arena, database, program, target), 0, "and no failure is recorded");
     simulated.without_memory = true;
     result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
-    ok(result->ended > 0 && result->ended == result->unsettled && !strcmp(result->ended_why, "there is no memory"),
-       "builds without memory are counted with their reason: %d of %d", result->ended, result->unsettled);
+    ok(result->failures.ended > 0 && result->failures.ended == result->failures.unsettled &&
+           !strcmp(result->failures.ended_why, "there is no memory"),
+       "builds without memory are counted with their reason: %d of %d", result->failures.ended,
+       result->failures.unsettled);
     simulated.busy = 0;
     result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
     ok(result->measured > 0 && result->default_seconds > 0 && result->seconds <= result->default_seconds,
@@ -335,7 +339,7 @@ static void test_busy(Arena *arena, const Program *program, const Target *target
     simulated_open(&simulated, arena, program, target);
     simulated.busy = 1;
     result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
-    ok(result->unsettled == 0 && result->default_seconds > 0, "a build that fails so once is tried again");
+    ok(result->failures.unsettled == 0 && result->default_seconds > 0, "a build that fails so once is tried again");
     is_int(result->trials, 20, "as the same trial");
     database_close(database);
     simulated_close(&simulated);
@@ -352,7 +356,8 @@ static void test_deaths(Arena *arena, const Program *program, const Target *targ
     simulated.deaths = true;
     TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
     int failures = count_failures(arena, database, program, target);
-    ok(!result->lost && failures > 0 && result->unsettled == 0, "deaths of candidates are recorded: %d", failures);
+    ok(!result->lost && failures > 0 && result->failures.unsettled == 0, "deaths of candidates are recorded: %d",
+       failures);
     is_int(count_records(arena, database, program, target), 64, "as all trials are");
     is_int(simulated.built, simulated.released, "every candidate is released");
     database_close(database);

@@ -290,8 +290,8 @@ static void test_failures(Arena *arena, const Target *target) {
     Run failing = tune_function(arena, program, target, NULL, (Run){.lender.failure_rate = 4}, options_for(60));
     int failed = 0;
     for (int outcome = 1; outcome < OUTCOME_COUNT; outcome++)
-        failed += failing.result->failed[outcome];
-    ok(failed > 3 && failing.result->reasons.count > 0, "%d failures of a task are counted", failed);
+        failed += failing.result->failures.failed[outcome];
+    ok(failed > 3 && failing.result->failures.reasons.count > 0, "%d failures of a task are counted", failed);
     Run refused = tune_function(arena, program, target, NULL, (Run){.lender.refuses = true}, options_for(40));
     ok(refused.result->trials == 40 && refused.whole == 40,
        "without toolchains for tasks a function is searched as a whole");
