@@ -474,7 +474,9 @@ static void limit_jobs(Arena *arena, Options *options) {
 }
 
 int options_read(Arena *arena, int argc, char **argv, Options *options) {
-    *options = (Options){.level = LEVEL_2, .search = "anneal", .cost_model = "xgboost", .progress = 60};
+    *options = (Options){.level = LEVEL_2, .progress = 60};
+    options->search = search_policies[0].name;
+    options->cost_model = cost_models[0].name;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     options->jobs = processors > 0 ? (int)processors : 1;
     bool only_files = false;

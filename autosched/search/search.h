@@ -100,8 +100,8 @@ typedef struct TuneProgress {
 typedef struct TuneOptions {
     int trials;               /* in all, including those in the database */
     double budget_seconds;    /* 0: none */
-    const char *search;       /* a row of search_policies and settings: "random", "anneal:cold", ... */
-    const char *cost_model;   /* a row of cost_models and settings: "xgboost", "static", "none" */
+    const char *search;       /* a row of search_policies and settings, as "anneal:cold"; NULL: the first */
+    const char *cost_model;   /* a row of cost_models and settings; NULL: the first */
     const CostModel *model;   /* that one, for all tasks of a file; NULL: each search opens its own */
     const char *scheduler;    /* a row of scheduler_policies and settings; NULL: the first */
     const Workshop *workshop; /* NULL: each function is searched as a whole, not by its tasks */

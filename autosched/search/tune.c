@@ -448,7 +448,7 @@ static void fall_back(Tuner *tuner) {
                                                                   tuner->user, EFFORT_MODEL, tuner->options->seed);
 }
 
-static int by_value(const void *a, const void *b) {
+int compare_seconds(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
@@ -459,12 +459,12 @@ static double median_build_seconds(const Tuner *tuner) {
     for (int t = 0; t < tuner->trials.count; t++)
         if (tuner->trials.items[t]->candidate.build_seconds > 0)
             times[count++] = tuner->trials.items[t]->candidate.build_seconds;
-    qsort(times, count, sizeof *times, by_value);
+    qsort(times, count, sizeof *times, compare_seconds);
     return count ? times[count / 2] : 0;
 }
 
 CostModel *tune_model(Arena *arena, const TuneOptions *options) {
-    return model_open(arena, options->cost_model ? options->cost_model : "xgboost", options->seed);
+    return model_open(arena, options->cost_model ? options->cost_model : cost_models[0].name, options->seed);
 }
 
 static bool tuner_open(Tuner *tuner) {
@@ -474,7 +474,7 @@ static bool tuner_open(Tuner *tuner) {
     tuner->task = task_new(tuner->arena, tuner->program, tuner->user);
     tuner->text = task_program(tuner->arena, tuner->task);
     tuner->result = ARENA_NEW(tuner->arena, TuneResult);
-    const char *search = options->search ? options->search : "anneal";
+    const char *search = options->search ? options->search : search_policies[0].name;
     tuner->space = options->standard && !search_is_cold(search)
                        ? options->standard->space
                        : space_new(tuner->arena, tuner->program, tuner->target, tuner->user);

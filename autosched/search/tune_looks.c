@@ -133,11 +133,6 @@ static void look_at_reference(Tuner *tuner) {
         reference->now = reference->now > 0 ? fmin(reference->now, look.seconds) : look.seconds;
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double typical_seconds(const Reference *reference) {
     return reference->times.count ? reference->times.items[reference->times.count / 2] : 0;
 }
@@ -162,7 +157,7 @@ static void note_batch(Tuner *tuner) {
     if (reference->now <= 0 || reference->was_slow)
         return;
     list_push(tuner->arena, &reference->times, reference->now);
-    qsort(reference->times.items, (size_t)reference->times.count, sizeof *reference->times.items, by_value);
+    qsort(reference->times.items, (size_t)reference->times.count, sizeof *reference->times.items, compare_seconds);
 }
 
 /* --- batches --- */

@@ -145,6 +145,7 @@ bool tuner_stopped(const Tuner *tuner);
 /* Makes the default's trial, or finds it, unless that was done before. */
 void tuner_find_default(Tuner *tuner);
 void tuner_show_progress(const Tuner *tuner);
+int compare_seconds(const void *a, const void *b); /* for qsort */
 /* A step with the function's own toolchain, outside tuner_search: up to so many trials in all. */
 void tuner_enter(Tuner *tuner, int trials, double deadline);
 void tuner_leave(Tuner *tuner);
