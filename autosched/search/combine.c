@@ -70,7 +70,7 @@ static void fit_together(Arena *arena, Space *space, int *point, Fit *fit) {
     memcpy(fit->smaller, smaller, sizeof *smaller * (size_t)groups);
 }
 
-Schedule *space_combine_with(Arena *arena, Space *space, int *point, Fit *fit, const Nest **nest) {
+Schedule *space_combine(Arena *arena, Space *space, int *point, Fit *fit, const Nest **nest) {
     int groups = space->groups.count;
     bool *before = ARENA_ARRAY(arena, bool, groups + 1), *shorter = ARENA_ARRAY(arena, bool, groups + 1);
     for (int g = 0; g < groups; g++)
@@ -94,9 +94,4 @@ Schedule *space_combine_with(Arena *arena, Space *space, int *point, Fit *fit, c
     schedule->gaps = space->gaps.text ? arena_strdup(arena, space->gaps.text) : NULL;
     schedule->idle = space->idle.text ? arena_strdup(arena, space->idle.text) : NULL;
     return schedule;
-}
-
-Schedule *space_combine(Arena *arena, Space *space, int *point, Fit *fit) {
-    const Nest *nest;
-    return space_combine_with(arena, space, point, fit, &nest);
 }

@@ -164,7 +164,7 @@ StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t s
     bool possible = !space->user || !space->groups.items[0]->hopeless;
     const Nest *nest = NULL;
     Fit *fits = effort != EFFORT_ROUGH ? &fit : NULL;
-    Schedule *schedule = possible ? space_combine_with(arena, space, point, fits, &nest) : NULL;
+    Schedule *schedule = possible ? space_combine(arena, space, point, fits, &nest) : NULL;
     bool exact = schedule != NULL;
     for (int g = 0; g < groups; g++) {
         exact &= group_is_in_order(space, space->groups.items[g], point);

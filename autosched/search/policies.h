@@ -32,11 +32,9 @@ typedef struct Fit {
     int least;       /* points of each group, at least */
 } Fit;
 /* The schedule of all groups at a point, or of as many as are legal together; the others stay plain, and the schedule
- * names them. fit: tiles are made smaller where they are too much code; NULL: they are not. NULL: plain loops are not
- * legal either. */
-Schedule *space_combine(Arena *arena, Space *space, int *point, Fit *fit);
-/* The same with its nest; NULL where that was not built. */
-Schedule *space_combine_with(Arena *arena, Space *space, int *point, Fit *fit, const Nest **nest);
+ * names them. fit: tiles are made smaller where they are too much code; NULL: they are not. *nest becomes its nest, or
+ * NULL where that was not built. NULL: plain loops are not legal either. */
+Schedule *space_combine(Arena *arena, Space *space, int *point, Fit *fit, const Nest **nest);
 /* Whether the group's pipeline computes its stages, in strips. */
 bool group_is_replaced(const Space *space, const Group *group, const int *point);
 

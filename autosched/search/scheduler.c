@@ -114,19 +114,12 @@ static double cost_of(const Scheduler *scheduler) {
     return objectives[scheduler->settings ? (int)scheduler->settings[OBJECTIVE] : 0](scheduler);
 }
 
-/* Tasks without a time do not count. Returns their number. */
-static int take_best(Scheduler *scheduler) {
-    int unknown = 0;
+/* Tasks without a time do not count. */
+static void take_best(Scheduler *scheduler) {
     for (int t = 0; t < scheduler->task_count; t++) {
         double best = best_of(scheduler, t);
-        unknown += best == HUGE_VAL;
         scheduler->seconds[t] = best < HUGE_VAL ? best : 0;
     }
-    return unknown;
-}
-
-double scheduler_cost(Scheduler *scheduler) {
-    return take_best(scheduler) ? HUGE_VAL : cost_of(scheduler);
 }
 
 /* Of the objective by the task's time: what becomes of it when that is a little less. */

@@ -33,7 +33,5 @@ void scheduler_tell(Scheduler *scheduler, int task, double seconds, double lengt
 void scheduler_drop(Scheduler *scheduler, int task);
 /* It gets units again. */
 void scheduler_resume(Scheduler *scheduler, int task);
-/* What is to become small; HUGE_VAL until each task has a time. */
-double scheduler_cost(Scheduler *scheduler);
 
 #endif

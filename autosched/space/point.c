@@ -410,7 +410,7 @@ Schedule *point_schedule_with(Arena *arena, Space *space, const int *point, cons
         return filled;
     Schedule *tidy = schedule_tidy(arena, filled);
     *nest = nest_build(arena, space->program, tidy, NULL, space->target, NULL);
-    return *nest ? schedule_effective_with(arena, tidy, nest) : filled;
+    return *nest ? schedule_effective(arena, tidy, nest) : filled;
 }
 
 Schedule *point_schedule(Arena *arena, Space *space, const int *point) {

@@ -239,10 +239,9 @@ bool point_plausible(Space *space, const int *point);
 bool group_plausible(Space *space, int number, const int *point); /* of one group */
 /* The schedule without splits that do nothing (tidy.c). */
 Schedule *schedule_tidy(Arena *arena, const Schedule *schedule);
-/* The schedule without the statements that had no effect in its nest and that no other one needs: it is legal, too. */
-Schedule *schedule_effective(Arena *arena, const Schedule *schedule, const Nest *nest);
-/* The same; *nest becomes the nest of what is left, or NULL where that was not built. */
-Schedule *schedule_effective_with(Arena *arena, const Schedule *schedule, const Nest **nest);
+/* The schedule without the statements that had no effect in its nest and that no other one needs: it is legal, too.
+ * *nest becomes the nest of what is left, or NULL where that was not built. */
+Schedule *schedule_effective(Arena *arena, const Schedule *schedule, const Nest **nest);
 /* The tidy schedule of a point, without holes. NULL when a sketch is unusable. */
 Schedule *point_schedule(Arena *arena, Space *space, const int *point);
 /* The same with its nest; NULL where that was not built. */

@@ -185,7 +185,7 @@ static Schedule *without(Arena *arena, const Schedule *schedule, const bool *lef
 
 /* A statement without effect may still be what makes another one legal: then each is asked for, from the last one on,
  * as it is a later one that needs an earlier one. */
-Schedule *schedule_effective_with(Arena *arena, const Schedule *schedule, const Nest **built) {
+Schedule *schedule_effective(Arena *arena, const Schedule *schedule, const Nest **built) {
     const Nest *nest = *built;
     bool *left_out = ARENA_ARRAY(arena, bool, schedule->count + 1);
     int idle[nest->ineffective_count + 1], count = 0;
@@ -203,8 +203,4 @@ Schedule *schedule_effective_with(Arena *arena, const Schedule *schedule, const 
         left_out[idle[i]] = nest_build(arena, nest->program, effective, NULL, nest->target, NULL) != NULL;
     }
     return without(arena, schedule, left_out);
-}
-
-Schedule *schedule_effective(Arena *arena, const Schedule *schedule, const Nest *nest) {
-    return schedule_effective_with(arena, schedule, &nest);
 }

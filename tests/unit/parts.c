@@ -304,7 +304,8 @@ static void test_combined(Arena *arena, const Target *target) {
         for (int g = 0; g < space->groups.count; g++)
             if (strchr(rows[i].spoiled, space->groups.items[g]->root->name[0]))
                 spoil(space, g, &random, point);
-        Schedule *schedule = space_combine(arena, space, point, NULL);
+        const Nest *nest;
+        Schedule *schedule = space_combine(arena, space, point, NULL, &nest);
         ok(nest_build(arena, program, schedule, NULL, target, NULL) != NULL, "without '%s' a program is legal",
            rows[i].spoiled);
         is_text(scheduled_groups(arena, space, schedule), rows[i].scheduled, "all others are scheduled");
