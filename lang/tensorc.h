@@ -75,7 +75,7 @@ typedef enum Op {
     OP_COUNT
 } Op;
 
-typedef enum OpClass { CLASS_ARITHMETIC, CLASS_COMPARE, CLASS_LOGIC, CLASS_BITWISE, CLASS_SELECT, CLASS_MATH } OpClass;
+typedef enum OpClass { CLASS_ARITHMETIC, CLASS_COMPARE, CLASS_LOGIC, CLASS_SELECT, CLASS_MATH } OpClass;
 
 typedef enum OpExactness {
     EXACTNESS_ROUNDS,

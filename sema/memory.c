@@ -4,11 +4,9 @@
 #include "lang/program.h"
 #include "sema/check.h"
 
-static bool has_variable(const Expr *e) {
-    if (e->kind == EXPR_VAR)
-        return true;
-    for (int i = 0; i < e->count; i++)
-        if (has_variable(e->args[i]))
+static bool has_variable(const Expr *extent) {
+    EACH_EXPR(e, extent)
+        if (e->kind == EXPR_VAR)
             return true;
     return false;
 }

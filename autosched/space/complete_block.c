@@ -17,7 +17,6 @@ typedef struct Block {
     int first_sum;           /* reductions from this loop on stand inside what is kept in registers */
     int64_t lanes, vectors, rows;
     const char *outer, *more, *lane, *row_outer, *row; /* loops; NULL: there is none */
-    bool keeps_sums;                                   /* in registers */
 } Block;
 
 static void write_splits(Completing *c, Block *block, Text *text) {

@@ -13,7 +13,6 @@
 typedef struct DebugInfo {
     LLVMDIBuilderRef builder;
     LLVMMetadataRef *files; /* by number; [0]: no file */
-    int file_count;
     LLVMMetadataRef unit;
     uint32_t function_file; /* file of the current function */
     int function_line;

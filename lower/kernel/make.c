@@ -274,30 +274,25 @@ static Stmt *settle(Arena *arena, Stmt *stmt) {
     return stmt;
 }
 
-typedef struct ExprMapping {
+typedef struct Rewriting {
     ReplaceExpr *replace;
     void *context;
-} ExprMapping;
+} Rewriting;
 
-static Stmt *map_exprs(Arena *arena, Stmt *stmt, void *context) {
-    const ExprMapping *mapping = context;
-    stmt = stmt_over_exprs(arena, stmt, mapping->replace, mapping->context);
-    stmt = stmt_map_bodies(arena, stmt, map_exprs, context);
+static Expr *rewrite_expr(Arena *arena, Expr *e, void *context) {
+    const Rewriting *rewriting = context;
+    return expr_rewrite(arena, e, rewriting->replace, rewriting->context);
+}
+
+static Stmt *rewrite_stmt(Arena *arena, Stmt *stmt, void *context) {
+    stmt = stmt_over_exprs(arena, stmt, rewrite_expr, context);
+    stmt = stmt_map_bodies(arena, stmt, rewrite_stmt, context);
     return stmt ? settle(arena, stmt) : NULL;
 }
 
-Stmt *stmt_map_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context) {
-    return map_exprs(arena, stmt, &(ExprMapping){replace, context});
-}
-
-static Expr *rewrite(Arena *arena, Expr *e, void *context) {
-    const ExprMapping *mapping = context;
-    return expr_rewrite(arena, e, mapping->replace, mapping->context);
-}
-
 StmtList stmts_rewrite(Arena *arena, StmtList body, ReplaceExpr *replace, void *context) {
-    ExprMapping nodes = {replace, context}, exprs = {rewrite, &nodes};
-    return stmts_map(arena, body.items, body.count, map_exprs, &exprs);
+    Rewriting rewriting = {replace, context};
+    return stmts_map(arena, body.items, body.count, rewrite_stmt, &rewriting);
 }
 
 Expr *expr_over_reads(ReadMapping *mapping, Expr *e) {

@@ -49,11 +49,10 @@ bool stores_registers(Stmt *const *stmts, int count);
 typedef Stmt *ReplaceStmt(Arena *arena, Stmt *stmt, void *context);
 StmtList stmts_map(Arena *arena, Stmt *const *body, int count, ReplaceStmt *replace, void *context);
 Stmt *stmt_map_bodies(Arena *arena, Stmt *stmt, ReplaceStmt *replace, void *context);
-/* The statement with its expressions, or also those of all statements below, passed through replace. */
+/* The statement with its own expressions passed through replace. */
 typedef Expr *ReplaceExpr(Arena *arena, Expr *e, void *context);
 Stmt *stmt_over_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context);
-Stmt *stmt_map_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context);
-/* The same of statements, each expression passed through expr_rewrite. */
+/* Statements and all below them with each expression passed through expr_rewrite. */
 StmtList stmts_rewrite(Arena *arena, StmtList body, ReplaceExpr *replace, void *context);
 /* The expression with its outermost reads passed through replace, which may go on with expr_over_reads. Unlike
  * expr_rewrite: what is shared is made once and stays shared, and nothing is folded: for passes after those that

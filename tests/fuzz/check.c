@@ -274,8 +274,9 @@ static void plant_statement(Stmt *stmt, char plant) {
 static Kernel *planted(Run *run, Kernel *kernel) {
     if (!run->options->plant)
         return kernel;
+    StmtList all = stmts_of(kernel->body->body, kernel->body->count);
     if (*run->options->plant == 'm')
-        kernel->body = stmt_map_exprs(kernel->arena, kernel->body, plant_product, NULL);
+        kernel->body = stmt_block(kernel->arena, stmts_rewrite(kernel->arena, all, plant_product, NULL));
     EACH_STMT(stmt, kernel->body)
         plant_statement(stmt, *run->options->plant);
     return kernel;

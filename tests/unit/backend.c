@@ -216,7 +216,6 @@ static bool op_has_type(Op op, ElementType type) {
     switch (op_info[op].class) {
     case CLASS_LOGIC: return type == TYPE_BOOL;
     case CLASS_MATH: return type_is_float(type);
-    case CLASS_BITWISE: return false; /* no operator of it yet */
     default: return true;
     }
 }
