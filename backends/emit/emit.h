@@ -22,6 +22,8 @@ void catch_memory_ends(void);
 
 /* Bytes: where constants, temporaries, and the buffers of runs begin. A vector of any target lies in one such piece. */
 enum { DATA_ALIGNMENT = 64 };
+/* The next multiple; everything is one of 0. */
+size_t align_up(size_t value, size_t alignment);
 
 typedef enum EmitKind { EMIT_OBJECT, EMIT_ASSEMBLY, EMIT_LLVM } EmitKind;
 

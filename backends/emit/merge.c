@@ -109,10 +109,6 @@ static int find_section(const Merge *merge, const Input *input, const Elf64_Shdr
     return 0;
 }
 
-static uint64_t aligned(uint64_t at, uint64_t alignment) {
-    return alignment > 1 ? (at + alignment - 1) / alignment * alignment : at;
-}
-
 static void add_piece(Merge *merge, Input *input, int number) {
     const Elf64_Shdr *section = &input->sections[number];
     int to = find_section(merge, input, section);
@@ -127,7 +123,7 @@ static void add_piece(Merge *merge, Input *input, int number) {
     if (merged->header.sh_addralign < section->sh_addralign)
         merged->header.sh_addralign = section->sh_addralign;
     input->section_to[number] = to;
-    input->section_at[number] = aligned(merged->header.sh_size, section->sh_addralign);
+    input->section_at[number] = align_up(merged->header.sh_size, section->sh_addralign);
     merged->header.sh_size = input->section_at[number] + section->sh_size;
     list_push(merge->arena, &merged->pieces, ((Piece){input, number}));
 }
@@ -264,10 +260,10 @@ static Section *add_table(Merge *merge, const char *name, Elf64_Shdr header) {
 static void lay_out(Merge *merge, uint64_t *end) {
     for (int i = 1; i < merge->sections.count; i++) {
         Elf64_Shdr *header = &merge->sections.items[i].header;
-        *end = header->sh_offset = aligned(*end, header->sh_addralign);
+        *end = header->sh_offset = align_up(*end, header->sh_addralign);
         *end += header->sh_type == SHT_NOBITS ? 0 : header->sh_size;
     }
-    *end = aligned(*end, sizeof(Elf64_Xword));
+    *end = align_up(*end, sizeof(Elf64_Xword));
 }
 
 /* The tables behind the sections, and the places of all. Returns the bytes of the object up to its section headers. */

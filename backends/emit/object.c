@@ -16,8 +16,8 @@ typedef struct Layout {
     size_t data, data_bytes, names, names_bytes, sections, end; /* places in the file */
 } Layout;
 
-static size_t align_up(size_t value) {
-    return (value + DATA_ALIGNMENT - 1) / DATA_ALIGNMENT * DATA_ALIGNMENT;
+size_t align_up(size_t value, size_t alignment) {
+    return alignment > 1 ? (value + alignment - 1) / alignment * alignment : value;
 }
 
 bool is_elf_object(const char *object, size_t bytes) {
@@ -50,13 +50,13 @@ static Elf64_Sym *find_symbol(char *object, const char *name) {
 
 static Layout lay_out(char *object, size_t bytes, const ObjectData *data, int count) {
     const Elf64_Ehdr *header = (const Elf64_Ehdr *)object;
-    Layout layout = {.data = align_up(bytes)};
+    Layout layout = {.data = align_up(bytes, DATA_ALIGNMENT)};
     for (int i = 0; i < count; i++)
         if (find_symbol(object, data[i].symbol))
-            layout.data_bytes = align_up(layout.data_bytes) + data[i].bytes;
+            layout.data_bytes = align_up(layout.data_bytes, DATA_ALIGNMENT) + data[i].bytes;
     layout.names = layout.data + layout.data_bytes;
     layout.names_bytes = sections_of(object)[header->e_shstrndx].sh_size + sizeof section_name;
-    layout.sections = align_up(layout.names + layout.names_bytes);
+    layout.sections = align_up(layout.names + layout.names_bytes, DATA_ALIGNMENT);
     layout.end = layout.sections + ((size_t)header->e_shnum + 1) * sizeof(Elf64_Shdr);
     return layout;
 }
@@ -67,7 +67,7 @@ static void define_symbols(char *object, const ObjectData *data, int count, cons
         Elf64_Sym *symbol = find_symbol(object, data[i].symbol);
         if (!symbol)
             continue;
-        at = align_up(at);
+        at = align_up(at, DATA_ALIGNMENT);
         symbol->st_shndx = ((const Elf64_Ehdr *)object)->e_shnum;
         symbol->st_value = at;
         symbol->st_size = data[i].bytes;

@@ -78,10 +78,6 @@ static bool read_sections(LoadedObject *o, const char **why) {
     return o->symbols != NULL;
 }
 
-static size_t align_up(size_t value, size_t alignment) {
-    return alignment > 1 ? (value + alignment - 1) / alignment * alignment : value;
-}
-
 static bool wanted(const Elf64_Shdr *s) {
     return (s->sh_flags & SHF_ALLOC) && s->sh_size;
 }

@@ -73,8 +73,8 @@ typedef int (*Entry)(const int64_t *sizes, void *const *arguments);
 /* --- buffers --- */
 
 static bool buffer_make(Buffer *buffer, size_t bytes) {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), inner = (bytes + DATA_ALIGNMENT - 1) / DATA_ALIGNMENT * DATA_ALIGNMENT;
-    size_t body = (inner + page - 1) / page * page + page;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), inner = align_up(bytes, DATA_ALIGNMENT);
+    size_t body = align_up(inner, page) + page;
     uint8_t *mapping = mmap(NULL, body + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED)
         return false;
