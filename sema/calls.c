@@ -477,22 +477,21 @@ static void take_results(CallFrame *callee, const char *name, View *results) {
     }
 }
 
-static bool calls(const SourceFile *from, const Checker *checker, const Definition *definition, const AstExpr *e) {
+static bool calls(const SourceFile *from, const Definition *definition, const AstExpr *e) {
     bool found = e->kind == AST_APPLY && strcmp(e->name.text, definition->ast->name.text) == 0 &&
-                 find_definition(checker->arena, from, e->name.text) == definition;
+                 find_definition(from, e->name.text) == definition;
     for (int i = 0; i < e->args.count && !found; i++)
-        found = calls(from, checker, definition, e->args.items[i]);
+        found = calls(from, definition, e->args.items[i]);
     return found;
 }
 
-static bool call_stands_in(const SourceFile *from, const Checker *checker, const Definition *definition,
-                           const AstStatements *statements) {
+static bool call_stands_in(const SourceFile *from, const Definition *definition, const AstStatements *statements) {
     bool found = false;
     for (int i = 0; i < statements->count && !found; i++) {
         const AstStatement *ast = statements->items[i];
         for (int v = 0; v < ast->values.count && !found; v++)
-            found = calls(from, checker, definition, ast->values.items[v]);
-        found = found || call_stands_in(from, checker, definition, &ast->body);
+            found = calls(from, definition, ast->values.items[v]);
+        found = found || call_stands_in(from, definition, &ast->body);
     }
     return found;
 }
@@ -502,7 +501,7 @@ bool def_is_called(const Checker *checker, const Definition *definition) {
     for (int f = 0; f < checker->files.count && !found; f++) {
         const SourceFile *file = checker->files.items[f];
         for (int d = 0; d < file->definitions.count && !found && !file->embedded; d++)
-            found = call_stands_in(file, checker, definition, &file->definitions.items[d]->ast->statements);
+            found = call_stands_in(file, definition, &file->definitions.items[d]->ast->statements);
     }
     return found;
 }

@@ -336,8 +336,8 @@ Symbol *frame_symbol(const CallFrame *frame, const char *name);
 Symbol *frame_add(CallFrame *frame, SymbolKind kind, const char *name, Loc loc);
 Definition *definition_in(const SourceFile *file, const char *name); /* not of its imports; or NULL */
 CombinerDefinition *combiner_in(const SourceFile *file, const char *name);
-Definition *find_definition(Arena *arena, const SourceFile *from, const char *name);
-CombinerDefinition *find_combiner(Arena *arena, const SourceFile *from, const char *name);
+Definition *find_definition(const SourceFile *from, const char *name);
+CombinerDefinition *find_combiner(const SourceFile *from, const char *name);
 /* The candidate nearest to the name so far; NULL if none is near. */
 typedef struct Nearest {
     const char *name, *best;

@@ -174,7 +174,7 @@ static bool is_exported(const Checker *checker, const Definition *definition) {
     const SourceFile *main_file = checker->files.items[0];
     bool found = false;
     for (int i = 0; i < main_file->ast->exports.count && !found; i++)
-        found = find_definition(checker->arena, main_file, main_file->ast->exports.items[i].def.text) == definition;
+        found = find_definition(main_file, main_file->ast->exports.items[i].def.text) == definition;
     return found;
 }
 

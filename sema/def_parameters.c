@@ -26,7 +26,7 @@ Definition *find_called(const CallFrame *frame, const char *name) {
     const Symbol *symbol = frame_symbol(frame, name);
     if (symbol && symbol->kind == SYMBOL_DEF)
         return symbol->definition;
-    return find_definition(frame->builder->arena, frame->definition->file, name);
+    return find_definition(frame->definition->file, name);
 }
 
 bool is_unknown_def(const CallFrame *frame, const char *name) {

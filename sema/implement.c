@@ -14,8 +14,8 @@ enum { COMBINATIONS_LIMIT = 9 }; /* if there are more, each implementation is ta
 
 /* --- what is implemented ------------------------------------------------------------------------------------------ */
 
-static Definition *implemented(Checker *checker, const Definition *definition) {
-    return find_definition(checker->arena, definition->file, definition->ast->implements.text);
+static Definition *implemented(const Definition *definition) {
+    return find_definition(definition->file, definition->ast->implements.text);
 }
 
 static const AstBinding *binding_of(const AstBindings *list, const char *name) {
@@ -44,19 +44,18 @@ bool may_be_implemented(const Checker *checker, const Definition *definition) {
 }
 
 /* Whether the other, which is parsed then, implements the def. */
-static bool implements(Checker *checker, const Definition *other, const Definition *definition) {
+static bool implements(const Definition *other, const Definition *definition) {
     if (!names_implemented(other, definition))
         return false;
     ast_complete(other->ast);
-    return implemented(checker, other) == definition;
+    return implemented(other) == definition;
 }
 
 bool is_implemented(Checker *checker, const Definition *definition) {
     for (int d = 0; d < checker->implementations.count; d++) {
         const Definition *other = checker->implementations.items[d];
         double error;
-        if (implements(checker, other, definition) && error_of(other->ast, &error) &&
-            error <= checker->options->allowed_error)
+        if (implements(other, definition) && error_of(other->ast, &error) && error <= checker->options->allowed_error)
             return true;
     }
     return false;
@@ -237,7 +236,7 @@ Bounds *implementation_bounds(Checker *checker, const AstDef *def) {
 
 bool check_implementation(Checker *checker, Definition *definition) {
     const AstDef *def = definition->ast;
-    Definition *of = implemented(checker, definition);
+    Definition *of = implemented(definition);
     if (of == NULL || of->ast->damaged) {
         Builder builder;
         CallFrame frame = {.builder = &builder, .definition = definition, .prefix = ""};
@@ -298,7 +297,7 @@ static bool same_signature(Checker *checker, const Program *own, const Program *
 
 bool check_implemented_results(Checker *checker, const Definition *definition) {
     const AstDef *def = definition->ast;
-    Definition *of = implemented(checker, definition);
+    Definition *of = implemented(definition);
     if (!check_definition(checker, of, false))
         return false;
     if (definition->waits || of->waits)
@@ -380,7 +379,7 @@ void note_places(CallFrame *frame, const char *name) {
         return;
     for (int d = 0; d < checker->implementations.count; d++) {
         Definition *definition = checker->implementations.items[d];
-        if (implements(frame->builder->checker, definition, frame->definition))
+        if (implements(definition, frame->definition))
             note_place(frame, name, definition);
     }
 }

@@ -183,13 +183,13 @@ static void attach_schedules(Checker *checker, Unit *unit, const Definition *def
     unit->schedule_count = blocks.count;
 }
 
-static bool is_subject(Checker *checker, const SourceFile *file, const char *name) {
+static bool is_subject(const SourceFile *file, const char *name) {
     for (int i = 0; i < file->ast->exports.count; i++) {
         const AstExport *export = &file->ast->exports.items[i];
         if (strcmp(export->symbol.text ? export->symbol.text : export->def.text, name) == 0)
             return true;
     }
-    return find_definition(checker->arena, file, name) != NULL;
+    return find_definition(file, name) != NULL;
 }
 
 /* Refuses two blocks with the same name and target. */
@@ -211,7 +211,7 @@ static void check_schedules(Checker *checker, const SourceFile *file) {
         check_only_block(checker, file, i);
         if (schedule->target && !target_is_known(schedule->target))
             diag(checker->diagnostics, DIAG_schedule_target, schedule->loc, schedule->target);
-        if (is_subject(checker, file, schedule->subject))
+        if (is_subject(file, schedule->subject))
             continue;
         Nearest nearest = {.name = schedule->subject};
         for (int e = 0; e < file->ast->exports.count; e++)
@@ -418,7 +418,7 @@ static void add_unit(Checker *checker, Unit unit) {
 
 static void make_export(Checker *checker, const AstExport *export) {
     SourceFile *main_file = checker->files.items[0];
-    Definition *definition = find_definition(checker->arena, main_file, export->def.text);
+    Definition *definition = find_definition(main_file, export->def.text);
     if (!definition) {
         Builder builder;
         Definition nowhere = {.file = main_file};

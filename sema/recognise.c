@@ -434,7 +434,7 @@ static bool make_call(Written *w, int number, const Stage *stage, Definition *de
     if (!guess(&g, reversed))
         return false;
     Definition *made = with_statement(g.arena, w->definition, number, call_statement(&g, statement), def->file);
-    if (find_definition(g.arena, made->file, def->ast->name.text) != def)
+    if (find_definition(made->file, def->ast->name.text) != def)
         return false;
     const Program *program = build_again(w, made, NULL);
     if (!program || !same_program(g.arena, w->program, program, &g))

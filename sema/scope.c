@@ -135,33 +135,30 @@ CombinerDefinition *combiner_in(const SourceFile *file, const char *name) {
     return name_map_get(&file->combiner_names, name);
 }
 
-/* Searches combiners as find_definition searches defs. */
-CombinerDefinition *find_combiner(Arena *arena, const SourceFile *from, const char *name) {
-    CombinerDefinition *found = combiner_in(from, name), *embedded = NULL;
+static void *named_in(const SourceFile *file, const char *name, bool combiner) {
+    return combiner ? (void *)combiner_in(file, name) : definition_in(file, name);
+}
+
+static void *find_named(const SourceFile *from, const char *name, bool combiner) {
+    void *found = named_in(from, name, combiner), *embedded = NULL;
     if (found || from->imports.count == 0)
         return found;
     Walk walk = begin_walk(from);
     for (const SourceFile *file; !found && (file = next_visible(&walk));)
         if (!file->embedded)
-            found = combiner_in(file, name);
+            found = named_in(file, name, combiner);
         else if (!embedded)
-            embedded = combiner_in(file, name);
+            embedded = named_in(file, name, combiner);
     end_walk(&walk);
     return found ? found : embedded;
 }
 
-Definition *find_definition(Arena *arena, const SourceFile *from, const char *name) {
-    Definition *found = definition_in(from, name), *embedded = NULL;
-    if (found || from->imports.count == 0)
-        return found;
-    Walk walk = begin_walk(from);
-    for (const SourceFile *file; !found && (file = next_visible(&walk));)
-        if (!file->embedded)
-            found = definition_in(file, name);
-        else if (!embedded)
-            embedded = definition_in(file, name);
-    end_walk(&walk);
-    return found ? found : embedded;
+Definition *find_definition(const SourceFile *from, const char *name) {
+    return find_named(from, name, false);
+}
+
+CombinerDefinition *find_combiner(const SourceFile *from, const char *name) {
+    return find_named(from, name, true);
 }
 
 /* A tensor hides functions of its name only after its first definition: max(n) max=! max(X(n, d), 0) is valid. */
@@ -172,8 +169,7 @@ bool is_read(const CallFrame *frame, const AstExpr *apply) {
         return false;
     const Variable *variable = symbol->variable;
     return variable->input || variable->written || find_carried(frame, variable) ||
-           (find_builtin(name) < 0 && !is_value_function(name) &&
-            !find_definition(frame->builder->arena, frame->definition->file, name));
+           (find_builtin(name) < 0 && !is_value_function(name) && !find_definition(frame->definition->file, name));
 }
 
 static const char value_function[] = "sigmoid";

@@ -509,7 +509,7 @@ static void check_assign(CallFrame *frame, const AstStatement *ast) {
 CombinerDefinition *statement_combiner(CallFrame *frame, const AstStatement *ast) {
     Checker *checker = frame->builder->checker;
     AstName name = ast->combiner;
-    CombinerDefinition *definition = find_combiner(frame->builder->arena, frame->definition->file, name.text);
+    CombinerDefinition *definition = find_combiner(frame->definition->file, name.text);
     if (!definition) {
         ERROR(frame, undefined_combiner, name.loc, name.text);
         hint_nearest_combiner(frame, name.text);
