@@ -321,6 +321,13 @@ bool expr_equal_or_absent(const Expr *a, const Expr *b) {
     return a && b ? expr_equal(a, b) : a == b;
 }
 
+bool expr_is_listed(const ExprList *list, const Expr *e) {
+    for (int i = 0; i < list->count; i++)
+        if (expr_equal(list->items[i], e))
+            return true;
+    return false;
+}
+
 static bool same_payload(const Expr *a, const Expr *b) {
     switch (a->kind) {
     case EXPR_INT:

@@ -35,6 +35,8 @@ static inline bool expr_is_op(const Expr *e, Op op) {
     return e->kind == EXPR_OP && e->op == op;
 }
 bool expr_equal(const Expr *a, const Expr *b);           /* structurally, places aside */
+typedef LIST(Expr *) ExprList;
+bool expr_is_listed(const ExprList *list, const Expr *e); /* it or an equal one */
 bool expr_equal_or_absent(const Expr *a, const Expr *b); /* the same of what may be NULL, as guards may */
 bool expr_is_int(const Expr *e, int64_t *value);         /* an EXPR_INT: its value; value may be NULL */
 bool expr_is_number(const Expr *e, int64_t value);       /* the EXPR_INT of this value, or a vector of it */

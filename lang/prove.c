@@ -22,12 +22,11 @@ enum {
 };
 
 typedef LIST(Sum *) Sums;
-typedef LIST(Expr *) Exprs;
 
 typedef struct Prover {
     Arena *arena;       /* scratch */
     Sums facts;         /* each at least 0 */
-    Exprs truths;       /* conditions that are no inequalities of indices */
+    ExprList truths;    /* conditions that are no inequalities of indices */
     bool contradiction; /* the facts cannot hold: all is true */
     int splits;
     Expr *split[SPLIT_LIMIT];
@@ -517,9 +516,8 @@ static bool holds(Prover *prover, Expr *e) {
         return true;
     if (e->kind == EXPR_INT)
         return e->integer != 0;
-    for (int i = 0; i < prover->truths.count; i++)
-        if (expr_equal(prover->truths.items[i], e))
-            return true;
+    if (expr_is_listed(&prover->truths, e))
+        return true;
     if (expr_is_op(e, OP_AND))
         return holds(prover, e->args[0]) && holds(prover, e->args[1]);
     if (expr_is_op(e, OP_OR))

@@ -432,25 +432,16 @@ static void walk_value(Walk *walk, const Stage *stage, int component) {
     add_value(walk, value);
 }
 
-typedef LIST(const Expr *) ExprsSeen;
-
-static bool is_listed(const ExprsSeen *seen, const Expr *e) {
-    for (int i = 0; i < seen->count; i++)
-        if (expr_equal(seen->items[i], e))
-            return true;
-    return false;
-}
-
 /* Values that several results share are computed once. */
-static void add_combining(const Walk *walk, const Expr *result, ExprsSeen *seen) {
+static void add_combining(const Walk *walk, const Expr *result, ExprList *seen) {
     EACH_EXPR(e, result) {
         if (e->kind != EXPR_OP)
             continue;
-        if (is_listed(seen, e)) {
+        if (expr_is_listed(seen, e)) {
             SKIP_BELOW(e);
             continue;
         }
-        list_push(walk->forms->arena, seen, e);
+        list_push(walk->forms->arena, seen, (Expr *)e);
         add_operation(walk, e);
     }
 }
@@ -468,7 +459,7 @@ static int depth_of(const Combiner *combiner, const Expr *e) {
 }
 
 static void walk_combiner(Walk *walk, const Combiner *combiner) {
-    ExprsSeen seen = {0};
+    ExprList seen = {0};
     for (int c = 0; c < combiner->count; c++) {
         int depth = depth_of(combiner, combiner->result[c]) - 1;
         add_combining(walk, combiner->result[c], &seen);

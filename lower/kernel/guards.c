@@ -44,7 +44,7 @@ static ExprList common_conditions(Arena *arena, const StmtList *body) {
         ExprList own = conditions_of(arena, body->items[i], false);
         kept = (ExprList){0};
         for (int c = 0; c < own.count; c++)
-            if (first || conditions_have(&common, own.items[c]))
+            if (first || expr_is_listed(&common, own.items[c]))
                 list_push(arena, &kept, own.items[c]);
         common = kept;
         first = false;
@@ -59,7 +59,7 @@ static Stmt *without_own(Arena *arena, Stmt *stmt, void *context) {
         return stmt;
     conjuncts_add(arena, &own, stmt->condition);
     for (int c = 0; c < own.count; c++)
-        if (!conditions_have(conditions, own.items[c]))
+        if (!expr_is_listed(conditions, own.items[c]))
             list_push(arena, &left, own.items[c]);
     StmtList body = stmts_of(stmt->body, stmt->count);
     if (only_if(stmt))
@@ -79,7 +79,7 @@ static Stmt *under_conditions(Arena *arena, Stmt *stmt, const ExprList *conditio
         bool keeps = false;
         for (int i = 0; i < body->count && !keeps; i++) {
             ExprList kept = conditions_of(arena, body->items[i], true);
-            keeps = conditions_have(&kept, conditions->items[c]);
+            keeps = expr_is_listed(&kept, conditions->items[c]);
         }
         list_push(arena, &lists[keeps], conditions->items[c]);
     }
@@ -285,7 +285,7 @@ static void note_effect(Effects *effects) {
         Expr *easiest =
             !steady ? NULL
                     : extreme_case(effects->arena, steady, effects->loops.items + 1, effects->loops.count - 1, false);
-        if (easiest && (!effects->any || conditions_have(&effects->needed, easiest)))
+        if (easiest && (!effects->any || expr_is_listed(&effects->needed, easiest)))
             list_push(effects->arena, &kept, easiest);
     }
     effects->needed = kept;
@@ -494,7 +494,7 @@ static bool reads_under(Arena *arena, const Expr *guard, const Expr *condition) 
         ExprList own = {0};
         if (e->kind == EXPR_READ && e->guard)
             conjuncts_add(arena, &own, e->guard);
-        if (conditions_have(&own, condition))
+        if (expr_is_listed(&own, condition))
             return true;
     }
     return false;
@@ -536,7 +536,7 @@ static void guard_by_loops(Arena *arena, const Finish *finish, Expr *read) {
     for (int i = 0; i < finish->dropped.count && read->guard; i++) {
         ExprList known = {0};
         conjuncts_add(arena, &known, read->guard);
-        if (conditions_have(&known, finish->dropped.items[i]) ||
+        if (expr_is_listed(&known, finish->dropped.items[i]) ||
             !share_variable(read->guard, finish->dropped.items[i], true))
             continue;
         read->guard = expr_and(arena, read->guard, finish->dropped.items[i]);

@@ -385,13 +385,6 @@ void conjuncts_add(Arena *arena, ExprList *list, Expr *condition) {
     }
 }
 
-bool conditions_have(const ExprList *list, const Expr *e) {
-    for (int i = 0; i < list->count; i++)
-        if (expr_equal(list->items[i], e))
-            return true;
-    return false;
-}
-
 Expr *expr_and(Arena *arena, Expr *a, Expr *b) {
     return a && b ? expr_binary(arena, OP_AND, a, b) : a ? a : b;
 }

@@ -9,7 +9,6 @@
 #include "lower/kernel/kernel.h"
 
 typedef LIST(Stmt *) StmtList;
-typedef LIST(Expr *) ExprList;
 
 /* --- making --- */
 
@@ -84,7 +83,6 @@ StmtList stmts_of(Stmt *const *stmts, int count);
 
 /* Appends the operands of nested ANDs; true adds nothing. */
 void conjuncts_add(Arena *arena, ExprList *list, Expr *condition);
-bool conditions_have(const ExprList *list, const Expr *e); /* an equal one */
 /* The conjunction; true when the list is empty. */
 Expr *conjunction(Arena *arena, const ExprList *list);
 Expr *expr_and(Arena *arena, Expr *a, Expr *b); /* NULL means true, also as the result */

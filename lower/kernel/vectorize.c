@@ -96,7 +96,7 @@ static Expr *guard_and_mask(Vectorize *v, Expr *guard, Expr *mask) {
     conjuncts_add(v->arena, &known, guard);
     conjuncts_add(v->arena, &more, mask);
     for (int i = 0; i < more.count; i++)
-        if (!conditions_have(&known, more.items[i]))
+        if (!expr_is_listed(&known, more.items[i]))
             guard = expr_and(v->arena, guard, more.items[i]);
     return guard;
 }

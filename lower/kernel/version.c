@@ -155,7 +155,7 @@ static bool is_refuted(Arena *arena, const Known *known, Expr *condition) {
     ExprList own = {0};
     conjuncts_add(arena, &own, condition);
     for (int i = 0; i < known->never.count; i++)
-        if (!conditions_have(&own, known->never.items[i]))
+        if (!expr_is_listed(&own, known->never.items[i]))
             return false;
     return known->never.count > 0;
 }
@@ -192,7 +192,7 @@ static Expr *apply_known(Arena *arena, Expr *e, void *context) {
     if (e->type == TYPE_INT64 && known->from && expr_equal(e, known->from))
         return known->to;
     if (expr_compares_indices(e) && known->always.count) {
-        if (conditions_have(&known->always, e))
+        if (expr_is_listed(&known->always, e))
             return expr_bool(arena, true);
         return decide_comparison(arena, known, e);
     }
@@ -584,7 +584,7 @@ static Stmt *joint_versions(Context context, const StmtList *run, const Version 
             continue;
         uniform &= c->uniform;
         list_push(context.arena, &conditions, c->expr);
-        if (!conditions_have(&tests, c->test))
+        if (!expr_is_listed(&tests, c->test))
             list_push(context.arena, &tests, c->test);
     }
     bool worth = !uniform || (v->size <= UNIFORM_MOST && (v->serial || v->size >= UNIFORM_LEAST));

@@ -353,14 +353,11 @@ static bool find_consumers(Caching *caching, const Node *loop) {
 
 /* Finds the number-th distinct read of the source in its reader. */
 static bool find_read(Caching *caching, const PrimArg *arg, int64_t number) {
-    LIST(const Expr *) reads = {0};
+    ExprList reads = {0};
     for (int k = 0; k < caching->reader->accesses.count; k++) {
         const Expr *read = caching->reader->accesses.items[k].read;
-        bool known = read->tensor != caching->source;
-        for (int i = 0; i < reads.count && !known; i++)
-            known = expr_equal(reads.items[i], read);
-        if (!known)
-            list_push(caching->state->arena, &reads, read);
+        if (read->tensor == caching->source && !expr_is_listed(&reads, read))
+            list_push(caching->state->arena, &reads, (Expr *)read);
     }
     if (number < 0 || number >= reads.count)
         return refuse_at(caching->state, arg, "%s reads %s in %d way%s, counted from 0", caching->reader->name,
