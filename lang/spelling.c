@@ -1,15 +1,12 @@
 /* spelling.c - edit distance (optimal string alignment) of short names. Upper and lower case are the same letter. */
 #include "lang/spelling.h"
+#include "lang/extremes.h"
 
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 
 enum { LONGEST = 64 }; /* longer names get no hint */
-
-static int smaller(int a, int b) {
-    return a < b ? a : b;
-}
 
 static bool same_letter(char a, char b) {
     return tolower((unsigned char)a) == tolower((unsigned char)b);
@@ -26,12 +23,13 @@ int spelling_distance(const char *a, const char *b, int most) {
         int *row = rows[i % 3], *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
         row[0] = i;
         for (int j = 1; j <= length_b; j++) {
-            row[j] = smaller(above[j - 1] + !same_letter(a[i - 1], b[j - 1]), smaller(above[j], row[j - 1]) + 1);
+            row[j] =
+                smaller_int(above[j - 1] + !same_letter(a[i - 1], b[j - 1]), smaller_int(above[j], row[j - 1]) + 1);
             if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) && same_letter(a[i - 2], b[j - 1]))
-                row[j] = smaller(row[j], two_above[j - 2] + 1);
+                row[j] = smaller_int(row[j], two_above[j - 2] + 1);
         }
     }
-    return smaller(rows[length_a % 3][length_b], most + 1);
+    return smaller_int(rows[length_a % 3][length_b], most + 1);
 }
 
 const char *spelling_nearest(const char *word, const char *const *candidates, int count) {

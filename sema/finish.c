@@ -4,6 +4,7 @@
  * nothing. If an output is among them, it is computed as a temporary and copied at the end. Stages that neither an
  * output nor a check needs are left out.
  */
+#include "lang/extremes.h"
 #include "sema/check.h"
 
 #include <stdlib.h>
@@ -236,10 +237,6 @@ static void place_checks(Builder *builder) {
 
 /* --- sizes --- */
 
-static int larger(int a, int b) {
-    return a > b ? a : b;
-}
-
 static int degree_of(Arena *arena, Expr *e) {
     Affine p;
     Expr **factors;
@@ -247,7 +244,7 @@ static int degree_of(Arena *arena, Expr *e) {
     if (!size_affine(arena, e, &p))
         return degree;
     for (int i = 0; i < p.count; i++)
-        degree = larger(degree, term_factors(arena, &p.terms[i], &factors));
+        degree = larger_int(degree, term_factors(arena, &p.terms[i], &factors));
     return degree;
 }
 
@@ -257,10 +254,10 @@ static void check_size_arguments(Builder *builder) {
     int degree = 1;
     for (int i = 0; i < builder->tensors.count; i++)
         for (int d = 0; d < builder->tensors.items[i]->rank; d++)
-            degree = larger(degree, degree_of(arena, builder->tensors.items[i]->dims[d]));
+            degree = larger_int(degree, degree_of(arena, builder->tensors.items[i]->dims[d]));
     for (int i = 0; i < builder->stages.count; i++)
         for (int r = 0; r < builder->stages.items[i]->reduction_count; r++)
-            degree = larger(degree, degree_of(arena, builder->stages.items[i]->reductions[r]->extent));
+            degree = larger_int(degree, degree_of(arena, builder->stages.items[i]->reductions[r]->extent));
     int64_t limit = (int64_t)1 << (degree == 1 ? 40 : degree < 60 ? 60 / degree : 1);
     Requirement *all = ARENA_ARRAY(arena, Requirement, builder->sizes.count + builder->requirements.count);
     for (int i = 0; i < builder->sizes.count; i++) {

@@ -6,6 +6,7 @@
  * the other branch too. An infinite bound says that any value is correct. Functions of the target's library may be
  * wrong by 4 units in the last place.
  */
+#include "lang/extremes.h"
 #include "sema/interpreter_internal.h"
 
 #include <float.h>
@@ -63,10 +64,6 @@ static double settle(double error, double a, double b) {
     return isfinite(a) && isfinite(b) ? 0 : INFINITY;
 }
 
-static double largest_of(double a, double b) {
-    return a > b ? a : b;
-}
-
 /* Outside -fstrict a term with a factor 0 may be left out, as if its other factors were finite. */
 static bool may_be_left_out(const Instruction *in, int lane) {
     return in->op == OP_MUL && type_is_float(in->type) && isnan(in->result->real[lane]) &&
@@ -90,7 +87,7 @@ static double arithmetic_error(Op op, double a, double b, double result, double 
             return error_a ? error_a / fabs(b) : 0;
         return fabs(b) > error_b ? (error_a + fabs(result) * error_b) / (fabs(b) - error_b) : INFINITY;
     case OP_MIN:
-    case OP_MAX: return largest_of(error_a, error_b);
+    case OP_MAX: return larger(error_a, error_b);
     case OP_MOD: return error_a || error_b ? error_a + fabs(b) + error_b : 0;
     default: /* OP_NEG, OP_ABS */ return error_a;
     }
@@ -160,7 +157,7 @@ static void bound_select(const Instruction *in, int count) {
         double error = first ? error_a : error_b;
         if (error_of(in->args[0], l) > 0) {
             double distance = fabs(value_of(in->args[1], l) - value_of(in->args[2], l));
-            error = isnan(distance) ? INFINITY : distance + largest_of(error_a, error_b);
+            error = isnan(distance) ? INFINITY : distance + larger(error_a, error_b);
         }
         in->result->error[l] = error;
     }
@@ -190,7 +187,7 @@ static double spread(const Instruction *in, int lane, double result) {
         double distance = fabs(apply_at(in, at) - result);
         if (isnan(distance))
             return INFINITY;
-        greatest = largest_of(greatest, distance);
+        greatest = larger(greatest, distance);
     }
     return greatest;
 }
@@ -215,7 +212,7 @@ static double function_error(const Instruction *in, int lane, double result) {
     case OP_COPYSIGN: return fabs(b) <= error_b ? 2 * fabs(a) + error_a : error_a;
     case OP_FMIN:
     case OP_FMAX:
-    case OP_FABS: return largest_of(error_a, error_b);
+    case OP_FABS: return larger(error_a, error_b);
     case OP_NEXTAFTER: return error_a + 2 * type_roundoff(in->type) * fabs(a) + smallest_step(in->type);
     default:
         if (op_info[in->op].between != BETWEEN_MONOTONE)
@@ -274,7 +271,7 @@ void bound_cast(const Instruction *in, int count) {
         if (!to_real && error > 0) {
             double below = cast_distance(in, value - error, result), above = cast_distance(in, value + error, result);
             bool crosses_zero = in->type == TYPE_BOOL && fabs(value) <= error;
-            error = isinf(error) ? INFINITY : crosses_zero ? 1 : largest_of(below, above);
+            error = isinf(error) ? INFINITY : crosses_zero ? 1 : larger(below, above);
         }
         in->result->error[l] = error + (to_real && narrower ? rounding(in->type, result, 2) : 0);
     }

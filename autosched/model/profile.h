@@ -8,18 +8,10 @@
 #ifndef AUTOSCHED_MODEL_PROFILE_H
 #define AUTOSCHED_MODEL_PROFILE_H
 
+#include "lang/extremes.h"
 #include "lower/nest/nest.h"
 
 enum { TYPICAL_SIZE = 256, TYPICAL_ROW = 32 /* terms of a ragged one */ };
-
-/* Of two numbers, as fmin and fmax, but without a call: models ask for thousands. */
-static inline double smaller(double a, double b) {
-    return a < b ? a : b;
-}
-
-static inline double larger(double a, double b) {
-    return a > b ? a : b;
-}
 
 typedef struct AccessFacts {
     const Tensor *tensor;

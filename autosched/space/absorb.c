@@ -3,6 +3,7 @@
  * group reads.
  */
 #include "autosched/space/grouping.h"
+#include "lang/extremes.h"
 #include "lang/machine.h"
 
 #include <math.h>
@@ -147,10 +148,6 @@ static int shared_depth(Grouping *grouping, const StageUses *facts, const Member
     return 0;
 }
 
-static int minimum(int a, int b) {
-    return a < b ? a : b;
-}
-
 /* Whether a root without a reduction reads a reduction along memory element by element: its row is one element. */
 static bool reads_row_reduction(Grouping *grouping, const Stage *root, const Members *members) {
     const Members sources = sources_of(grouping, members);
@@ -185,7 +182,7 @@ int absorb_rows(Grouping *grouping, const Stage *root, Members *members) {
     int depth = root->axis_count - (along || stage_is_column_reduction(grouping->space, root));
     /* The axes of a reduction of rows, which is computed element by element. */
     int least = stage_is_row_reduction(grouping->space, root) ? root->axis_count : 1;
-    depth = minimum(depth, stage_first_scatter(root));
+    depth = smaller_int(depth, stage_first_scatter(root));
     Members sources = sources_of(grouping, members);
     while (sources.numbers.count > 0 && members->numbers.count < MOST_OF_ROWS) {
         int s = sources.numbers.items[--sources.numbers.count];
@@ -196,8 +193,8 @@ int absorb_rows(Grouping *grouping, const Stage *root, Members *members) {
         if (tiled || chooses_cases(grouping->space, facts->stage))
             continue;
         int axes = facts->stage->axis_count - stage_is_column_reduction(grouping->space, facts->stage);
-        axes = minimum(axes, stage_first_scatter(facts->stage));
-        int shared = shared_depth(grouping, facts, members, minimum(depth, axes));
+        axes = smaller_int(axes, stage_first_scatter(facts->stage));
+        int shared = shared_depth(grouping, facts, members, smaller_int(depth, axes));
         bool rows = stage_is_row_reduction(grouping->space, facts->stage);
         int needed = rows ? facts->stage->axis_count : least;
         if (shared < needed || shared == 0) /* what has no axes has no rows in common with its reader */

@@ -5,6 +5,7 @@
  * once in a loop. Lanes count one by one where no instruction treats them together: those of reads that lie apart
  * in memory, of accesses under masks that the processor lacks, of divisions.
  */
+#include "lang/extremes.h"
 #include "lang/machine.h"
 #include "lang/map.h"
 #include "lang/program.h"
@@ -250,10 +251,6 @@ typedef struct WorkSearch {
     LIST(const Var *) inner; /* loops inside, which the expressions may not use */
 } WorkSearch;
 
-static int64_t at_most(int64_t value, int64_t most) {
-    return value < most ? value : most;
-}
-
 static Expr *bounded(Arena *arena, Expr *e, int64_t most) {
     return expr_binary(arena, OP_MIN, e, expr_int(arena, most));
 }
@@ -267,11 +264,11 @@ static bool is_known_outside(const WorkSearch *search, const Expr *e) {
 
 /* So many times the work: as an extent says, or, where that is NULL, `times`. */
 static Work repeated(Arena *arena, Work work, int64_t times, Expr *extent) {
-    work.known = at_most(work.known, work_most);
+    work.known = smaller_int(work.known, work_most);
     if (!extent) {
         if (work.more)
             work.more = bounded(arena, expr_binary(arena, OP_MUL, work.more, expr_int(arena, times)), work_most);
-        work.known = at_most(work.known * times, work_most);
+        work.known = smaller_int(work.known * times, work_most);
         return work;
     }
     Expr *each = expr_int(arena, work.known), *zero = expr_int(arena, 0);
@@ -295,16 +292,16 @@ static Work work_of_loop(WorkSearch *search, const Stmt *loop) {
     search->inner.count--;
     work.known += LOOP_CODE;
     if (expr_is_int(loop->extent, &times))
-        return repeated(arena, work, at_most(times < 0 ? 0 : times, extent_most), NULL);
+        return repeated(arena, work, smaller_int(times < 0 ? 0 : times, extent_most), NULL);
     if (is_known_outside(search, loop->extent))
         return repeated(arena, work, 0, loop->extent);
     work.unknown |= !range.has_high;
-    return repeated(arena, work, range.has_high && range.high > 0 ? at_most(range.high, extent_most) : 0, NULL);
+    return repeated(arena, work, range.has_high && range.high > 0 ? smaller_int(range.high, extent_most) : 0, NULL);
 }
 
 static void add_work(Arena *arena, Work *sum, Work work) {
     sum->unknown |= work.unknown;
-    sum->known = at_most(sum->known + work.known, work_most);
+    sum->known = smaller_int(sum->known + work.known, work_most);
     if (work.more)
         sum->more = sum->more ? bounded(arena, expr_binary(arena, OP_ADD, sum->more, work.more), work_most) : work.more;
 }
@@ -335,10 +332,12 @@ int64_t thread_work(const Target *target) {
 static int64_t least_work(const Stmt *stmt) {
     int64_t work = stmt->kind == STMT_STORE, times = 0;
     for (int i = 0; i < stmt->count && stmt->kind != STMT_IF; i++)
-        work = at_most(work + least_work(stmt->body[i]), work_most);
+        work = smaller_int(work + least_work(stmt->body[i]), work_most);
     if (stmt->kind != STMT_FOR)
         return work;
-    return expr_is_int(stmt->extent, &times) && times > 0 ? at_most(work * at_most(times, extent_most), work_most) : 0;
+    return expr_is_int(stmt->extent, &times) && times > 0
+               ? smaller_int(work * smaller_int(times, extent_most), work_most)
+               : 0;
 }
 
 Expr *loop_work(Arena *arena, const Target *target, const Stmt *loop) {
@@ -349,6 +348,6 @@ Expr *loop_work(Arena *arena, const Target *target, const Stmt *loop) {
     Work work = work_of_loop(&search, loop);
     if (work.unknown || (work.more && expr_nodes_up_to(work.more, WORK_NODES) == WORK_NODES))
         return NULL;
-    Expr *known = expr_int(arena, at_most(work.known, work_most));
+    Expr *known = expr_int(arena, smaller_int(work.known, work_most));
     return work.more ? expr_binary(arena, OP_ADD, work.more, known) : known;
 }
