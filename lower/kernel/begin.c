@@ -22,6 +22,11 @@ typedef struct Held {
     bool is_filled; /* an element may hold one */
 } Held;
 
+typedef struct Elements {
+    int64_t first, end;
+    bool known; /* which one it is */
+} Elements;
+
 typedef struct Begin {
     Arena *arena;
     Map held; /* Tensor -> Held */
@@ -45,13 +50,17 @@ static int64_t element_at(const Held *held, const Expr *index, int lane) {
     return element >= 0 && element < held->count ? element : -1;
 }
 
+/* The elements that the lane may be of: that one, or all where it is not known. */
+static Elements elements_at(const Held *held, const Expr *index, int lane) {
+    int64_t element = element_at(held, index, lane);
+    return element < 0 ? (Elements){0, held->count, false} : (Elements){element, element + 1, true};
+}
+
 static void note_read(Begin *begin, const Expr *read) {
     Held *held = held_of(begin, read->tensor);
-    if (!held)
-        return;
-    for (int lane = 0; lane < read->args[0]->lanes; lane++) {
-        int64_t element = element_at(held, read->args[0], lane);
-        for (int64_t e = element < 0 ? 0 : element; e < (element < 0 ? held->count : element + 1); e++)
+    for (int lane = 0; held && lane < read->args[0]->lanes; lane++) {
+        Elements at = elements_at(held, read->args[0], lane);
+        for (int64_t e = at.first; e < at.end; e++)
             if (held->elements[e])
                 held->elements[e]->is_read = true;
     }
@@ -61,11 +70,11 @@ static void note_read(Begin *begin, const Expr *read) {
  * filled in. */
 static void overwrite(Held *held, const Expr *index, const Expr *guard) {
     for (int lane = 0; lane < index->lanes; lane++) {
-        int64_t element = element_at(held, index, lane);
-        for (int64_t e = element < 0 ? 0 : element; e < (element < 0 ? held->count : element + 1); e++) {
+        Elements at = elements_at(held, index, lane);
+        for (int64_t e = at.first; e < at.end; e++) {
             if (!held->elements[e])
                 continue;
-            held->elements[e]->is_read |= guard || element < 0;
+            held->elements[e]->is_read |= guard || !at.known;
             held->elements[e] = NULL;
         }
     }
