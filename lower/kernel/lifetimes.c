@@ -21,12 +21,28 @@ static void list_statements(Arena *arena, Lifetimes *all, Stmt *const *statement
     }
 }
 
-static void note_use(const Map *by_tensor, const Tensor *tensor, int at) {
-    Lifetime *lifetime = tensor ? address_map_get(by_tensor, tensor) : NULL;
-    if (!lifetime)
-        return;
-    lifetime->first = lifetime->first < 0 ? at : lifetime->first;
-    lifetime->last = at;
+static void tell_of(const Map *users, NoteUse *note, const Tensor *tensor, int statement) {
+    void *user = tensor ? address_map_get(users, tensor) : NULL;
+    if (user)
+        note(user, statement);
+}
+
+void stmts_note_uses(Stmt *const *statements, int count, const Map *users, NoteUse *note) {
+    for (int i = 0; i < count && users->count > 0; i++)
+        EACH_STMT(stmt, statements[i]) {
+            if (stmt->kind != STMT_ALLOCATE)
+                tell_of(users, note, stmt->tensor, i);
+            for (int t = 0; stmt->shared && t < stmt->shared->tensor_count; t++)
+                tell_of(users, note, stmt->tensors[t], i);
+            EACH_STMT_READ(read, stmt)
+                tell_of(users, note, read->tensor, i);
+        }
+}
+
+static void note_use(void *user, int statement) {
+    Lifetime *lifetime = user;
+    lifetime->first = lifetime->first < 0 ? statement : lifetime->first;
+    lifetime->last = statement;
 }
 
 /* Notes for each buffer which of the statements use it. */
@@ -34,15 +50,7 @@ static void note_uses(Arena *arena, Lifetimes *all) {
     Map by_tensor = {0};
     for (int b = 0; b < all->buffers.count; b++)
         address_map_set(arena, &by_tensor, all->buffers.items[b].tensor, &all->buffers.items[b]);
-    for (int i = 0; i < all->statements.count && all->buffers.count > 0; i++)
-        EACH_STMT(stmt, all->statements.items[i]) {
-            if (stmt->kind != STMT_ALLOCATE)
-                note_use(&by_tensor, stmt->tensor, i);
-            for (int t = 0; stmt->shared && t < stmt->shared->tensor_count; t++)
-                note_use(&by_tensor, stmt->tensors[t], i);
-            EACH_STMT_READ(read, stmt)
-                note_use(&by_tensor, read->tensor, i);
-        }
+    stmts_note_uses(all->statements.items, all->statements.count, &by_tensor, note_use);
 }
 
 Lifetimes kernel_lifetimes(Arena *arena, Stmt *const *statements, int count) {

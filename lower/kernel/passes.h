@@ -33,6 +33,10 @@ Stmt *stmt_allocate(Arena *arena, const Tensor *tensor, StmtList body);
 /* The list with an allocation of each tensor around the statements that use it, from the first to the last
  * (lifetimes.c). A tensor that none of them uses has no allocation. */
 StmtList allocate_around_uses(Arena *arena, const StmtList *list, const Tensor *const *tensors, int count);
+/* Calls `note` with what `users` has for a tensor wherever a statement, or one inside it, reads or stores that tensor:
+ * in order, with the statement's number. */
+typedef void NoteUse(void *user, int statement);
+void stmts_note_uses(Stmt *const *statements, int count, const Map *users, NoteUse *note);
 Stmt *stmt_check(Arena *arena, Expr *condition, int status, Loc loc);
 Stmt *stmt_prefetch(Arena *arena, const Tensor *tensor, Expr **index, int index_count, Loc loc);
 Stmt *stmt_step(Arena *arena);

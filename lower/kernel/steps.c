@@ -22,6 +22,7 @@ typedef struct Steps {
     int64_t count;  /* of kept steps */
     bool last;      /* after the scan only the last step is read */
     bool other;     /* it is used in another way */
+    const StmtList *list; /* the statements that may use it */
     LIST(Stmt **) uses; /* the places of the statements that use the tensor, in order */
 } Steps;
 
@@ -165,23 +166,21 @@ static void add_steps(Arena *arena, const NestStage *stage, StepsList *all) {
     }
 }
 
-static void note_use(const Map *by_tensor, const Tensor *tensor, Stmt **place) {
-    Steps *steps = tensor ? address_map_get(by_tensor, tensor) : NULL;
-    if (steps && !(steps->uses.count > 0 && steps->uses.items[steps->uses.count - 1] == place))
+static void note_use(void *user, int statement) {
+    Steps *steps = user;
+    Stmt **place = &steps->list->items[statement];
+    if (!(steps->uses.count > 0 && steps->uses.items[steps->uses.count - 1] == place))
         list_push(steps->arena, &steps->uses, place);
 }
 
 /* Notes for each buffer which of the statements use it. */
 static void list_uses(Arena *arena, const StmtList *list, StepsList *all) {
     Map by_tensor = {0};
-    for (int i = 0; i < all->count; i++)
+    for (int i = 0; i < all->count; i++) {
+        all->items[i].list = list;
         address_map_set(arena, &by_tensor, all->items[i].tensor, &all->items[i]);
-    for (int i = 0; i < list->count; i++)
-        EACH_STMT(stmt, list->items[i]) {
-            note_use(&by_tensor, stmt->tensor, &list->items[i]);
-            EACH_STMT_READ(read, stmt)
-                note_use(&by_tensor, read->tensor, &list->items[i]);
-        }
+    }
+    stmts_note_uses(list->items, list->count, &by_tensor, note_use);
 }
 
 static void fold_scans(Arena *arena, const Nest *nest, StmtList *list, Map *kept) {
