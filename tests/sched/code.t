@@ -5,13 +5,13 @@
 cd "$work" || exit 1
 
 # stages NUMBER TYPE VALUE [SIZES]: a chain of stages, p stands for the one before. All are results, so each has a nest;
-# each adds a number of its own, so that no two are one function.
+# each divides by a number of its own, so that no two are one function.
 stages() {
     {
         echo "def f($2(N, M) x0) -> (x1$(for s in $(seq 2 "$1"); do printf ', x%s' "$s"; done)) {"
         for s in $(seq "$1"); do
             value=$(echo "$3" | sed "s/p(/x$((s - 1))(/g")
-            echo "    x$s(i, j) +=! $2($value + $s) where i in 0:N, j in 0:M, r in 0:5"
+            echo "    x$s(i, j) +=! $2($value + $2(i / $((s + 1)))) where i in 0:N, j in 0:M, r in 0:5"
         done
         echo "}"
         echo "export f${4:-}"
