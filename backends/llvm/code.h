@@ -85,6 +85,7 @@ typedef struct Frame {
     LLVMBasicBlockRef leave; /* gives temporaries back and returns */
     LLVMValueRef status;     /* alloca of what is returned; NULL in a function that returns nothing */
     LLVMValueRef sink;       /* where unwanted stores go; or NULL */
+    int zeros_touched;       /* the numbers of words, added, of zeros that it has touched (zeros_under_mask) */
     LLVMValueRef workspace;  /* memory of the caller for temporaries: null at run time for that of the pool */
     LLVMValueRef heap;       /* temporaries of the call, or this thread's slice of them; or NULL */
     HeldMask masks[MASKS_HELD];
@@ -355,6 +356,9 @@ LLVMValueRef held_mask(Code *code, LLVMValueRef mask);
 bool has_masked_access(const Code *code, int bytes); /* whether instructions load and store elements under a mask */
 bool has_gathers(const Code *code, int bytes);       /* or gather and scatter them */
 LLVMValueRef zeros_to_read(Code *code, int bytes);   /* zeros, which reads outside a tensor read instead */
+/* The same for masked loads. One without lanes takes very long where nothing has touched the page, so the function touches
+ * it where it begins. */
+LLVMValueRef zeros_under_mask(Code *code, int bytes);
 /* One address for each lane. mask: NULL for all lanes; lanes that it leaves out are 0. */
 LLVMValueRef load_each_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef addresses, LLVMValueRef mask);
 void store_each_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef addresses, LLVMValueRef mask,

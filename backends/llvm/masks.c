@@ -63,21 +63,40 @@ LLVMValueRef held_mask(Code *code, LLVMValueRef mask) {
     return held->mask;
 }
 
-/* Zeros for at least so many bytes, and for padded lanes. */
-LLVMValueRef zeros_to_read(Code *code, int bytes) {
+static int words_for(int bytes) {
     int words = 1;
     while (words * WORD < bytes)
         words *= 2;
+    return words;
+}
+
+/* Zeros for at least so many bytes, and for padded lanes; in one page. */
+LLVMValueRef zeros_to_read(Code *code, int bytes) {
+    int words = words_for(bytes);
     const char *name = arena_printf(code->arena, "tensorc.zero.%d", words);
     LLVMValueRef global = LLVMGetNamedGlobal(code->module, name);
-    if (global)
-        return global;
-    LLVMTypeRef type = LLVMArrayType2(code->i64, (uint64_t)words);
-    global = LLVMAddGlobal(code->module, type, name);
-    LLVMSetInitializer(global, LLVMConstNull(type));
-    LLVMSetGlobalConstant(global, true);
-    LLVMSetLinkage(global, LLVMPrivateLinkage);
+    if (!global) {
+        LLVMTypeRef type = LLVMArrayType2(code->i64, (uint64_t)words);
+        global = LLVMAddGlobal(code->module, type, name);
+        LLVMSetInitializer(global, LLVMConstNull(type));
+        LLVMSetGlobalConstant(global, true);
+        LLVMSetLinkage(global, LLVMPrivateLinkage);
+        LLVMSetAlignment(global, (unsigned)(words * WORD));
+    }
     return global;
+}
+
+LLVMValueRef zeros_under_mask(Code *code, int bytes) {
+    Frame *frame = code->frame;
+    LLVMValueRef zeros = zeros_to_read(code, bytes);
+    if (frame->zeros_touched & words_for(bytes))
+        return zeros;
+    frame->zeros_touched |= words_for(bytes);
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(code->builder);
+    LLVMPositionBuilderAtEnd(code->builder, frame->entry);
+    LLVMSetVolatile(LLVMBuildLoad2(code->builder, code->i64, zeros, ""), true);
+    LLVMPositionBuilderAtEnd(code->builder, here);
+    return zeros;
 }
 
 /* The sink, on the stack, hidden from LLVM's optimizer: if it knew that nobody reads it, it would make a branch. */

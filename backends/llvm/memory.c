@@ -265,7 +265,7 @@ static void split_guard(Code *code, Expr *guard, Expr **all, Expr **each) {
 static LLVMValueRef address_of_any(Code *code, const MemoryAccess *access, LLVMValueRef address, LLVMValueRef mask) {
     LLVMTypeRef type = LLVMTypeOf(mask);
     LLVMValueRef any = emit_intrinsic(code, "llvm.vector.reduce.or", &type, 1, &mask, 1);
-    LLVMValueRef zeros = zeros_to_read(code, lanes_of(mask) * alignment_of(access));
+    LLVMValueRef zeros = zeros_under_mask(code, lanes_of(mask) * alignment_of(access));
     return LLVMBuildSelect(code->builder, any, address, zeros, "");
 }
 
@@ -273,6 +273,8 @@ static LLVMValueRef address_of_any(Code *code, const MemoryAccess *access, LLVMV
  * Reversed lanes are there when all of them are cut off. */
 static LLVMValueRef touched_address(Code *code, const MemoryAccess *access, const Expr *guard, LLVMValueRef mask) {
     LLVMValueRef address = address_where(code, access, guard);
+    if (guard)
+        zeros_under_mask(code, access->lanes * alignment_of(access));
     bool outside = access->reversed || access->tensor->role == ROLE_TEMPORARY;
     return outside ? address_of_any(code, access, address, mask) : address;
 }
@@ -307,143 +309,6 @@ static LLVMValueRef load_scalar(Code *code, const MemoryAccess *access) {
     return load(code, access, access->type, address_where(code, access, access->guard));
 }
 
-/* Contiguous lanes that continue, from some lane on, at the beginning of a row. */
-typedef struct Wrapped {
-    Expr *around, *first; /* index of the row; place of the first lane in it, before wrapping */
-    int64_t period;       /* length of the row; at least the lanes */
-} Wrapped;
-
-static bool find_wrapped(Code *code, const Expr *index, Wrapped *wrapped) {
-    int64_t stride;
-    if (index->kind != EXPR_OP)
-        return false;
-    Expr *a = index->args[0], *b = index->args[1];
-    if (index->op == OP_ADD && (a->kind == EXPR_BROADCAST || b->kind == EXPR_BROADCAST)) {
-        Expr *same = a->kind == EXPR_BROADCAST ? a->args[0] : b->args[0];
-        wrapped->around = expr_binary(code->arena, OP_ADD, wrapped->around, same);
-        return find_wrapped(code, a->kind == EXPR_BROADCAST ? b : a, wrapped);
-    }
-    if (index->op != OP_MOD || a->kind != EXPR_RAMP || !expr_is_int(a->args[1], &stride) || stride != 1 ||
-        b->kind != EXPR_BROADCAST || !expr_is_int(b->args[0], &wrapped->period))
-        return false;
-    wrapped->first = expr_binary(code->arena, OP_MOD, a->args[0], b->args[0]);
-    return wrapped->period >= index->lanes;
-}
-
-static LLVMValueRef load_part(Code *code, const MemoryAccess *access, Expr *index, LLVMValueRef mask) {
-    MemoryAccess part = *access;
-    part.index = index;
-    LLVMValueRef at = emit_value(code, index); /* of the first lane; may be outside */
-    LLVMValueRef address = LLVMBuildGEP2(code->builder, access->type, access->base, &at, 1, "");
-    return masked_load(code, &part, address_of_any(code, &part, address, mask), mask);
-}
-
-/* Loads the lanes before the end of the row and those after it, each under a mask; NULL: lanes are not like that. */
-static LLVMValueRef load_wrapped(Code *code, const MemoryAccess *access) {
-    enum { LANES_LIMIT = 64 };
-    Wrapped wrapped = {.around = expr_int(code->arena, 0)};
-    int padded = padded_lanes(access->lanes);
-    if (padded > LANES_LIMIT || !has_masked_access(code, alignment_of(access)) ||
-        !find_wrapped(code, access->index, &wrapped))
-        return NULL;
-    Expr *period = expr_int(code->arena, wrapped.period);
-    Expr *left = expr_binary(code->arena, OP_SUB, period, wrapped.first);
-    left = expr_binary(code->arena, OP_MIN, left, expr_int(code->arena, padded));
-    Expr *before = expr_binary(code->arena, OP_ADD, wrapped.around, wrapped.first);
-    LLVMValueRef count = LLVMBuildTrunc(code->builder, emit_value(code, left), code->i8, "");
-    LLVMValueRef lanes = iota(code->i8, padded), mask = access_mask(code, access);
-    LLVMValueRef is_before = LLVMBuildICmp(code->builder, LLVMIntULT, lanes, emit_splat(code, count, padded), "");
-    LLVMValueRef is_after = LLVMBuildNot(code->builder, is_before, "");
-    LLVMValueRef first_mask = mask ? LLVMBuildAnd(code->builder, is_before, mask, "") : is_before;
-    LLVMValueRef first = load_part(code, access, before, first_mask);
-    LLVMValueRef after = load_part(code, access, expr_binary(code->arena, OP_SUB, before, period),
-                                   mask ? LLVMBuildAnd(code->builder, is_after, mask, "") : is_after);
-    return LLVMBuildSelect(code->builder, is_before, first, after, "");
-}
-
-/* Contiguous lanes that are clamped at two bounds: min(max(e, low), high). */
-typedef struct Clamped {
-    Expr *around, *first; /* index of the row; place of the first lane in it, before clamping */
-    Expr *low, *high;     /* NULL: none */
-} Clamped;
-
-static bool find_bounds(Code *code, const Expr *index, Clamped *clamped) {
-    int64_t stride;
-    if (index->kind == EXPR_RAMP && expr_is_int(index->args[1], &stride) && stride == 1) {
-        clamped->first = index->args[0];
-        return true;
-    }
-    if (index->kind != EXPR_OP || (index->op != OP_MIN && index->op != OP_MAX))
-        return false;
-    int side = index->args[0]->kind == EXPR_BROADCAST ? 0 : 1;
-    if (index->args[side]->kind != EXPR_BROADCAST || !find_bounds(code, index->args[1 - side], clamped))
-        return false;
-    Expr *bound = index->args[side]->args[0];
-    Expr **own = index->op == OP_MAX ? &clamped->low : &clamped->high;
-    Expr **other = index->op == OP_MAX ? &clamped->high : &clamped->low;
-    *own = *own ? expr_binary(code->arena, index->op, *own, bound) : bound;
-    *other = *other ? expr_binary(code->arena, index->op, *other, bound) : NULL;
-    return true;
-}
-
-static bool find_clamped(Code *code, const Expr *index, Clamped *clamped) {
-    while (expr_is_op(index, OP_ADD)) {
-        int side = index->args[0]->kind == EXPR_BROADCAST ? 0 : 1;
-        if (index->args[side]->kind != EXPR_BROADCAST)
-            return false;
-        clamped->around = expr_binary(code->arena, OP_ADD, clamped->around, index->args[side]->args[0]);
-        index = index->args[1 - side];
-    }
-    return find_bounds(code, index, clamped) && (clamped->low || clamped->high);
-}
-
-/* The mask of lanes from a bound on. */
-static LLVMValueRef lanes_from(Code *code, const Clamped *clamped, Expr *bound, int lanes) {
-    Expr *count = expr_binary(code->arena, OP_SUB, bound, clamped->first);
-    count = expr_binary(code->arena, OP_MAX, expr_binary(code->arena, OP_MIN, count, expr_int(code->arena, lanes)),
-                        expr_int(code->arena, 0));
-    LLVMValueRef from = LLVMBuildTrunc(code->builder, emit_value(code, count), code->i8, "");
-    return LLVMBuildICmp(code->builder, LLVMIntUGE, iota(code->i8, lanes), emit_splat(code, from, lanes), "");
-}
-
-static LLVMValueRef both_masks(Code *code, LLVMValueRef a, LLVMValueRef b) {
-    return a && b ? LLVMBuildAnd(code->builder, a, b, "") : a ? a : b;
-}
-
-/* Lanes of the mask get the element at a bound; the others keep their value. */
-static LLVMValueRef hold(Code *code, const MemoryAccess *access, const Clamped *clamped, Expr *bound,
-                         LLVMValueRef lanes, LLVMValueRef mask, LLVMValueRef value) {
-    LLVMValueRef at = emit_value(code, expr_binary(code->arena, OP_ADD, clamped->around, bound));
-    LLVMValueRef address = LLVMBuildGEP2(code->builder, access->type, access->base, &at, 1, "");
-    address = address_of_any(code, access, address, both_masks(code, lanes, mask));
-    LLVMValueRef element = load(code, access, access->type, address);
-    return LLVMBuildSelect(code->builder, lanes, emit_splat(code, element, lanes_of(lanes)), value, "");
-}
-
-/* Loads the lanes between the bounds under a mask, and the others from two elements; NULL: lanes are not like that. */
-static LLVMValueRef load_clamped(Code *code, const MemoryAccess *access) {
-    enum { LANES_LIMIT = 64 };
-    Clamped clamped = {.around = expr_int(code->arena, 0)};
-    int padded = padded_lanes(access->lanes);
-    if (padded > LANES_LIMIT || access->index->kind != EXPR_OP || !has_masked_access(code, alignment_of(access)) ||
-        !find_clamped(code, access->index, &clamped))
-        return NULL;
-    LLVMValueRef mask = access_mask(code, access), below = NULL, above = NULL, between = mask;
-    if (clamped.low)
-        below = LLVMBuildNot(code->builder, lanes_from(code, &clamped, clamped.low, padded), "");
-    if (clamped.high) {
-        Expr *beyond = expr_binary(code->arena, OP_ADD, clamped.high, expr_int(code->arena, 1));
-        above = lanes_from(code, &clamped, beyond, padded);
-    }
-    between = both_masks(code, between, below ? LLVMBuildNot(code->builder, below, "") : NULL);
-    between = both_masks(code, between, above ? LLVMBuildNot(code->builder, above, "") : NULL);
-    LLVMValueRef value =
-        load_part(code, access, expr_binary(code->arena, OP_ADD, clamped.around, clamped.first), between);
-    if (below)
-        value = hold(code, access, &clamped, clamped.low, below, mask, value);
-    return above ? hold(code, access, &clamped, clamped.high, above, mask, value) : value;
-}
-
 static bool goes_down(const MemoryAccess *access, int64_t *stride) {
     return constant_stride(access, stride) && *stride < 0 && *stride >= -SHUFFLED_STRIDE;
 }
@@ -461,9 +326,7 @@ static LLVMValueRef load_vector(Code *code, const MemoryAccess *access) {
         return load_same(code, access);
     if (stride > 1 && stride <= SHUFFLED_STRIDE && (!access->guard || has_masked_access(code, alignment_of(access))))
         return load_strided(code, access, (int)stride);
-    LLVMValueRef row = load_wrapped(code, access);
-    row = row ? row : load_clamped(code, access);
-    return row ? row : load_gathered(code, access);
+    return load_gathered(code, access);
 }
 
 /* One element for all lanes. */
@@ -473,7 +336,7 @@ static LLVMValueRef load_broadcast(Code *code, MemoryAccess access) {
     if (access.guard && access.guard->kind == EXPR_BROADCAST)
         access.guard = access.guard->args[0];
     else if (access.guard)
-        return load_gathered(code, &access);
+        return load_same(code, &access);
     access.lanes = 1;
     return emit_splat(code, load_scalar(code, &access), lanes);
 }

@@ -13,8 +13,7 @@
 #include "lower/kernel/passes.h"
 
 enum {
-    MASKED = 4,   /* an access under a mask that an instruction has */
-    ROW_ENDS = 16 /* a row and its ends, or one that goes round */,
+    MASKED = 4, /* an access under a mask that an instruction has */
     GATHERED = 3,
     FETCHED = 3, /* a lane, without gathers */
     CHOSEN = 6,  /* a lane, under a mask that no instruction has */
@@ -40,16 +39,6 @@ static bool is_row(const Expr *index) {
                                         stride <= INTERLEAVED_STRIDE);
 }
 
-/* Whether lanes are those of rows and their ends: a bound or a remainder of a ramp. */
-static bool has_ends(const Expr *index) {
-    if (index->kind != EXPR_OP)
-        return index->kind == EXPR_RAMP;
-    bool ends = index->op == OP_MIN || index->op == OP_MAX || index->op == OP_MOD || index->op == OP_ADD;
-    for (int i = 0; i < index->count && ends; i++)
-        ends = index->args[i]->kind == EXPR_BROADCAST || has_ends(index->args[i]);
-    return ends;
-}
-
 static int64_t chosen_code(Counting *counting, int lanes) {
     counting->chosen += lanes;
     return counting->chosen > CHOSEN_LANES ? CALLED : CHOSEN * lanes;
@@ -64,8 +53,6 @@ static int64_t access_code(Counting *counting, ElementType type, const Expr *ind
         return guard ? 3 : 2;
     if (index->lanes == 1 || (index->kind == EXPR_RAMP && is_row(index)))
         return !guard ? 2 : masks ? MASKED : chosen_code(counting, lanes);
-    if (masks && index->kind == EXPR_OP && has_ends(index))
-        return ROW_ENDS;
     if (target_gathers(counting->target, bytes))
         return GATHERED;
     return (guard ? FETCHED + CHOSEN : FETCHED) * lanes;

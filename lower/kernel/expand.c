@@ -20,6 +20,7 @@ const Pass pass_table[] = {
     {"narrow", 'w', pass_narrow, "vectors of registers of which the first lanes alone are stored get shorter"},
     {"place", 'a', pass_place, "allocations moved out of loops; unused buffers removed"},
     {"rows", 'r', pass_rows, "reads whose lanes are apart by known numbers become rows and shuffles"},
+    {"ends", 'd', pass_ends, "reads of rows that go round, or stop at bounds, become reads of rows under masks"},
     {"transpose", 'x', pass_transpose, "copies of square blocks by columns become rows, shuffles and stores"},
     {"across", 'l', pass_across, "the lanes of a register are combined into one element by halves"},
     {"interleave", 'i', pass_interleave, "lanes between those of others become contiguous accesses and shuffles"},

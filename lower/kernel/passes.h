@@ -161,6 +161,7 @@ void pass_unroll(Kernel *kernel);
 void pass_narrow(Kernel *kernel);
 void pass_place(Kernel *kernel);
 void pass_rows(Kernel *kernel);
+void pass_ends(Kernel *kernel);
 void pass_transpose(Kernel *kernel);
 void pass_across(Kernel *kernel);
 void pass_interleave(Kernel *kernel);
