@@ -25,20 +25,27 @@ static bool is_bound(const Expr *e, const Var *axis) {
     return !expr_uses_var(e, axis) && !expr_reads(e);
 }
 
-static bool is_linear(const Expr *index, const Var *axis) {
+/* False: the index is not linear in the axis. */
+static bool coefficient_of(const Expr *index, const Var *axis, int64_t *coefficient) {
     Arena *arena = arena_new();
     Affine affine;
-    int64_t coefficient;
-    bool linear = expr_affine_modular(arena, (Expr *)index, &affine) && affine_coefficient(&affine, axis, &coefficient);
+    bool linear = expr_affine_modular(arena, (Expr *)index, &affine) && affine_coefficient(&affine, axis, coefficient);
     arena_free(arena);
     return linear;
 }
 
-/* Whether the index is a remainder by at least the number of lanes. */
+static bool is_linear(const Expr *index, const Var *axis) {
+    int64_t coefficient;
+    return coefficient_of(index, axis, &coefficient);
+}
+
+/* Whether the index is a remainder by at least the number of lanes: by all of them, where the period is the extent. */
 static bool goes_round(const Expr *index, const Var *axis, int lanes) {
-    int64_t period;
-    return index->op == OP_MOD && expr_is_int(index->args[1], &period) && period >= lanes &&
-           is_linear(index->args[0], axis);
+    int64_t period, coefficient;
+    if (index->op != OP_MOD || !coefficient_of(index->args[0], axis, &coefficient))
+        return false;
+    return expr_is_int(index->args[1], &period) ? period >= lanes
+                                                : coefficient == 1 && expr_equal(index->args[1], axis->extent);
 }
 
 static bool is_held(const Expr *index, const Var *axis) {
@@ -86,6 +93,10 @@ static LanesKind read_kind(const Target *target, const Expr *read, const Var *ax
         kind = own > kind ? own : kind;
     }
     return kind;
+}
+
+bool read_is_row_with_ends(const Target *target, const Expr *read, const Var *axis, int lanes) {
+    return read_kind(target, read, axis, lanes) == LANES_ENDS;
 }
 
 typedef struct LaneCode {

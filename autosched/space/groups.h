@@ -112,6 +112,8 @@ int64_t stage_weight(const Stage *stage, const Target *target);
  * how many instructions such reads and rows with ends become. */
 int stage_lanes_along(const Target *target, const Stage *stage, const Var *axis, int lanes);
 int64_t stage_lane_code(const Target *target, const Stage *stage, const Var *axis, int lanes);
+/* Whether lanes along the axis are a row of memory that goes round, or stops at bounds. */
+bool read_is_row_with_ends(const Target *target, const Expr *read, const Var *axis, int lanes);
 /* How often the group runs: the steps of its scan, 1 without one, -1 when not constant. */
 int64_t group_steps(const Group *group);
 /* Whether the axis counts the steps of the scan that computes the group's root. */

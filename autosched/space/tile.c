@@ -310,11 +310,14 @@ static bool reads_quotient(const Expr *read, const Var *axis) {
 }
 
 /* The cost of one read for lanes along the axis. Lanes that go down in memory are reversed. */
-static double lanes_cost(const Expr *read, const Var *axis, bool *used) {
+static double lanes_cost(const Target *target, const Expr *read, const TileAxis *along, bool *used) {
+    const Var *axis = along->axis;
     int dimension = 0;
     int64_t coefficient = 0;
     AccessKind kind = access_along(read, axis, &dimension, &coefficient);
     *used |= kind != ACCESS_NONE;
+    if (kind == ACCESS_IRREGULAR && read_is_row_with_ends(target, read, axis, along->lanes))
+        return 0.25;
     if (kind == ACCESS_IRREGULAR && coefficient < 0)
         return coefficient == -1 && dimension == read->count - 1 ? 0.1 : 0.5;
     if (kind == ACCESS_IRREGULAR && reads_quotient(read, axis))
@@ -331,7 +334,7 @@ static bool is_before_columns(const Tile *tile, int number) {
 }
 
 /* The cost of an axis as the vector axis: lost lanes, operands to pack, scattered stores; below 0: not possible. */
-static double vector_cost(const Tile *tile, const Stage *root, int number) {
+static double vector_cost(const Target *target, const Tile *tile, const Stage *root, int number) {
     const TileAxis *axis = &tile->axes[number];
     const Expr *value = tile->anchor ? tile->anchor->components[0].value : root->components[0].value;
     if (!axis->tiled || axis->lanes == 1 || axis->cases || number < tile->placed ||
@@ -340,7 +343,7 @@ static double vector_cost(const Tile *tile, const Stage *root, int number) {
     double cost = 0;
     bool used = false;
     for (int i = 0; i < tile->operands.count; i++)
-        cost += lanes_cost(tile->operands.items[i].read, axis->axis, &used);
+        cost += lanes_cost(target, tile->operands.items[i].read, axis, &used);
     int64_t extent = axis->extent < 0 ? axis->lanes : axis->extent;
     double scattered = tile->anchor || root->combine != COMBINE_NONE || is_before_columns(tile, number) ? 0.25 : 1;
     cost += 1.5 * (tile_waste(extent, axis->lanes) - 1) + (number == root->axis_count - 1 ? 0 : scattered);
@@ -355,7 +358,7 @@ static void choose_candidates(Space *space, Tile *tile) {
     double costs[tile->axis_count + 1];
     tile->candidates = ARENA_ARRAY(space->arena, int, tile->axis_count + 1);
     for (int a = 0; a < tile->axis_count; a++) {
-        costs[a] = vector_cost(tile, tile->root, a);
+        costs[a] = vector_cost(space->target, tile, tile->root, a);
         if (costs[a] < 0)
             continue;
         int place = tile->candidate_count++;

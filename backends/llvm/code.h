@@ -356,8 +356,8 @@ LLVMValueRef held_mask(Code *code, LLVMValueRef mask);
 bool has_masked_access(const Code *code, int bytes); /* whether instructions load and store elements under a mask */
 bool has_gathers(const Code *code, int bytes);       /* or gather and scatter them */
 LLVMValueRef zeros_to_read(Code *code, int bytes);   /* zeros, which reads outside a tensor read instead */
-/* The same for masked loads. One without lanes takes very long where nothing has touched the page, so the function touches
- * it where it begins. */
+/* The same for masked loads. One without lanes takes very long where nothing has touched the page: so the function
+ * touches it where it begins. */
 LLVMValueRef zeros_under_mask(Code *code, int bytes);
 /* One address for each lane. mask: NULL for all lanes; lanes that it leaves out are 0. */
 LLVMValueRef load_each_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef addresses, LLVMValueRef mask);

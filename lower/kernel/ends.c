@@ -12,7 +12,7 @@ enum { LANES_LIMIT = 64 /* of masks */ };
 /* The index `around` + e of contiguous lanes e that begin at `first`: e % period, or min(max(e, low), high). */
 typedef struct Ends {
     Expr *around, *first;
-    int64_t period;   /* at least the lanes; 0: it does not go round */
+    Expr *period;     /* no fewer than the lanes that are read; NULL: it does not go round */
     Expr *low, *high; /* NULL: none */
 } Ends;
 
@@ -23,10 +23,11 @@ static bool is_unit_ramp(const Expr *e) {
 
 static bool find_period(Arena *arena, const Expr *index, Ends *ends) {
     const Expr *ramp = index->args[0], *by = index->args[1];
-    if (!is_unit_ramp(ramp) || by->kind != EXPR_BROADCAST || !expr_is_int(by->args[0], &ends->period))
+    if (!is_unit_ramp(ramp) || by->kind != EXPR_BROADCAST)
         return false;
     ends->first = expr_binary(arena, OP_MOD, ramp->args[0], by->args[0]);
-    return ends->period >= index->lanes;
+    ends->period = by->args[0];
+    return true;
 }
 
 static bool find_bounds(Arena *arena, const Expr *index, Ends *ends) {
@@ -79,9 +80,10 @@ static Expr *read_under(Arena *arena, Expr *read, Expr *index, Expr *mask) {
 /* The lanes before the end of the row, and behind them those at its beginning. */
 static Expr *read_around(Arena *arena, Expr *read, const Ends *ends) {
     int lanes = read->lanes;
-    Expr *period = expr_int(arena, ends->period), *at = expr_binary(arena, OP_ADD, ends->around, ends->first);
+    Expr *period = ends->period, *at = expr_binary(arena, OP_ADD, ends->around, ends->first);
     Expr *is_before = compare_lanes(arena, ends, OP_LT, period, lanes);
-    Expr *any_after = expr_binary(arena, OP_GT, ends->first, expr_int(arena, ends->period - lanes));
+    Expr *behind = expr_binary(arena, OP_ADD, ends->first, expr_int(arena, lanes));
+    Expr *any_after = expr_binary(arena, OP_GT, behind, period);
     Expr *is_after =
         expr_and(arena, expr_broadcast(arena, any_after, lanes), expr_unary(arena, OP_NOT, is_before));
     Expr *before = read_under(arena, read, lanes_from(arena, at, lanes), is_before);
@@ -123,7 +125,28 @@ static Expr *read_between(Arena *arena, Expr *read, const Ends *ends) {
 typedef struct EndsPass {
     ReadMapping mapping;
     const Target *target;
+    Facts facts; /* the loops around have iterations */
 } EndsPass;
+
+/* Whether the guard lets no more lanes than the period through: (first + lane) < end, with end - first <= period. */
+static bool guard_limits(const EndsPass *pass, const Expr *guard, Expr *period) {
+    Arena *arena = pass->mapping.arena;
+    if (!guard || guard->kind != EXPR_OP)
+        return false;
+    const Expr *ramp = guard->args[0], *end = guard->args[guard->count - 1];
+    if (guard->op == OP_AND)
+        return guard_limits(pass, ramp, period) || guard_limits(pass, end, period);
+    if (guard->op != OP_LT || !is_unit_ramp(ramp) || end->kind != EXPR_BROADCAST)
+        return false;
+    Expr *room = expr_binary(arena, OP_SUB, end->args[0], ramp->args[0]);
+    return expr_prove(arena, expr_binary(arena, OP_LE, room, period), &pass->facts) == 1;
+}
+
+/* Whether no lane that is read goes round twice. */
+static bool goes_round_once(const EndsPass *pass, const Expr *read, Expr *period) {
+    Expr *fits = expr_binary(pass->mapping.arena, OP_GE, period, expr_int(pass->mapping.arena, read->lanes));
+    return expr_prove(pass->mapping.arena, fits, &pass->facts) == 1 || guard_limits(pass, read->guard, period);
+}
 
 static Expr *replace_read(ReadMapping *mapping, Expr *e) {
     const EndsPass *pass = (const EndsPass *)mapping;
@@ -131,7 +154,7 @@ static Expr *replace_read(ReadMapping *mapping, Expr *e) {
     e = expr_over_reads(mapping, e);
     if (e->count != 1 || e->lanes == 1 || e->lanes > LANES_LIMIT || e->tensor->scope == SCOPE_REGISTER ||
         e->args[0]->kind != EXPR_OP || !target_masks(pass->target, element_info[e->tensor->type].bytes) ||
-        !find_ends(mapping->arena, e->args[0], &ends))
+        !find_ends(mapping->arena, e->args[0], &ends) || (ends.period && !goes_round_once(pass, e, ends.period)))
         return e;
     return ends.period ? read_around(mapping->arena, e, &ends) : read_between(mapping->arena, e, &ends);
 }
@@ -141,12 +164,30 @@ static Expr *rewrite(Arena *arena, Expr *e, void *context) {
     return expr_map_reads(context, e);
 }
 
+/* That a loop with this extent has iterations. */
+static Expr *runs_at_all(Arena *arena, Expr *extent) {
+    int64_t by;
+    if (expr_is_op(extent, OP_DIV) && expr_is_int(extent->args[1], &by) && by > 0)
+        return expr_binary(arena, OP_GE, extent->args[0], extent->args[1]);
+    return expr_binary(arena, OP_GE, extent, expr_int(arena, 1));
+}
+
 static Stmt *ends_of(Arena *arena, Stmt *stmt, void *context) {
-    return stmt_map_bodies(arena, stmt_over_exprs(arena, stmt, rewrite, context), ends_of, context);
+    EndsPass inside = *(EndsPass *)context;
+    stmt = stmt_over_exprs(arena, stmt, rewrite, context);
+    if (stmt->kind != STMT_FOR)
+        return stmt_map_bodies(arena, stmt, ends_of, context);
+    Expr **facts = ARENA_ARRAY(arena, Expr *, inside.facts.count + 1);
+    for (int f = 0; f < inside.facts.count; f++)
+        facts[f] = inside.facts.facts[f];
+    facts[inside.facts.count++] = runs_at_all(arena, stmt->extent);
+    inside.facts.facts = facts;
+    inside.mapping.done = (Map){0}; /* what was not known outside may be known here */
+    return stmt_map_bodies(arena, stmt, ends_of, &inside);
 }
 
 void pass_ends(Kernel *kernel) {
-    EndsPass pass = {{.arena = kernel->arena, .replace = replace_read}, kernel->target};
+    EndsPass pass = {{.arena = kernel->arena, .replace = replace_read}, kernel->target, {0}};
     if (kernel->lanes_apart && kernel->target)
         kernel->body = ends_of(kernel->arena, kernel->body, &pass);
 }
