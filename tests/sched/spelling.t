@@ -10,14 +10,15 @@ schedule_of() {
 }
 # cuts EXPRESSION: the statements that cut off the ends of rows
 cuts() { schedule_of "$1" | grep partition; }
-# plain_pieces EXPRESSION: of the pieces of rows, how many have vectors but no index that is limited or a remainder
+# plain_pieces EXPRESSION: of the pieces of rows, how many have vectors but no index that is limited or a remainder, and
+# no mask
 plain_pieces() {
     schedule_of "$1" >"$work/lines"
     "$TENSORC" -O2 --target=x86-64-v3 --threads=1 -emit-ir "$work/f.tensor" -o - --db="$work/none.db" >"$work/f.ir"
     awk '{ match($0, /^ */) } RLENGTH <= depth { piece = "" }
         /for x_m/ { piece = NR; depth = RLENGTH }
         piece && /I\(.*ramp/ { vectors[piece] = 1 }
-        piece && /I\(.*(min\(|max\(|%)/ { limits[piece] = 1 }
+        piece && /I\(.*(min\(|max\(|%| where )/ { limits[piece] = 1 }
         END { for (p in vectors) plain += !limits[p]
               print plain + 0 }' "$work/f.ir"
 }
