@@ -21,6 +21,16 @@ static bool is_unit_ramp(const Expr *e) {
     return e->kind == EXPR_RAMP && expr_is_int(e->args[1], &stride) && stride == 1;
 }
 
+bool lanes_have_ends(const Expr *index) {
+    if (index->kind != EXPR_OP)
+        return false;
+    bool ends = index->op == OP_MIN || index->op == OP_MAX || index->op == OP_MOD || index->op == OP_ADD;
+    for (int i = 0; i < index->count && ends; i++)
+        ends = index->args[i]->kind == EXPR_BROADCAST || is_unit_ramp(index->args[i]) ||
+               lanes_have_ends(index->args[i]);
+    return ends;
+}
+
 static bool find_period(Arena *arena, const Expr *index, Ends *ends) {
     const Expr *ramp = index->args[0], *by = index->args[1];
     if (!is_unit_ramp(ramp) || by->kind != EXPR_BROADCAST)
@@ -188,6 +198,6 @@ static Stmt *ends_of(Arena *arena, Stmt *stmt, void *context) {
 
 void pass_ends(Kernel *kernel) {
     EndsPass pass = {{.arena = kernel->arena, .replace = replace_read}, kernel->target, {0}};
-    if (kernel->lanes_apart && kernel->target)
+    if (kernel->row_ends && kernel->target)
         kernel->body = ends_of(kernel->arena, kernel->body, &pass);
 }

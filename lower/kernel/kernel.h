@@ -116,6 +116,7 @@ typedef struct Kernel {
     Stmt *body;
     bool strict;       /* no contraction, no reassociation */
     bool lanes_apart;  /* vectorize: some vectors are no rows of memory */
+    bool row_ends;     /* the same: some of these are rows that go round, or stop at bounds */
     int variant_count; /* tried in order before the body */
     Variant *variants;
     const struct Kernel *packed; /* the same with const arguments packed in their places; or NULL */

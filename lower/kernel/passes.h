@@ -162,6 +162,8 @@ void pass_narrow(Kernel *kernel);
 void pass_place(Kernel *kernel);
 void pass_rows(Kernel *kernel);
 void pass_ends(Kernel *kernel);
+/* Whether lanes may be those of a row that goes round, or stops at bounds: a remainder or bound of contiguous ones. */
+bool lanes_have_ends(const Expr *index);
 void pass_transpose(Kernel *kernel);
 void pass_across(Kernel *kernel);
 void pass_interleave(Kernel *kernel);

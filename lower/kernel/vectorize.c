@@ -333,9 +333,18 @@ static bool has_lanes_apart(const Kernel *kernel) {
     return false;
 }
 
+static bool has_row_ends(const Kernel *kernel) {
+    EACH_STMT(s, kernel->body)
+        EACH_STMT_READ(read, s)
+            if (lanes_have_ends(read->args[0]))
+                return true;
+    return false;
+}
+
 void pass_vectorize(Kernel *kernel) {
     Lanes l = {.arena = kernel->arena};
     kernel->body = vectorize_stmt(kernel->arena, kernel->body, &l);
     kernel->lanes_apart = has_lanes_apart(kernel);
+    kernel->row_ends = kernel->lanes_apart && has_row_ends(kernel);
     notes_finish(kernel, &l.notes);
 }
