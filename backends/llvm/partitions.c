@@ -163,11 +163,12 @@ static void generate_here(Partitions *partitions, Partition *partition) {
 /* --- processes ---------------------------------------------------------------------------------------------------- */
 
 /* In the process of a partition: writes the object and ends with 0, or with 1 after what LLVM said. It ends with the
- * compiler. */
+ * compiler. The module is a copy, as in generate_here: LLVM's code depends on the order of uses, which copies change. */
 _Noreturn static void be_partition(const Partitions *partitions, const Partition *partition, pid_t parent, int output) {
     child_begin(parent);
     char *why = NULL;
-    LLVMMemoryBufferRef object = generate(partitions, partitions->code->module, partition->number, &why);
+    LLVMModuleRef copy = LLVMCloneModule(partitions->code->module);
+    LLVMMemoryBufferRef object = generate(partitions, copy, partition->number, &why);
     bool written = object ? write_all(output, LLVMGetBufferStart(object), LLVMGetBufferSize(object))
                           : write_all(output, why, strlen(why));
     _exit(object && written ? 0 : 1);
