@@ -163,7 +163,8 @@ static void generate_here(Partitions *partitions, Partition *partition) {
 /* --- processes ---------------------------------------------------------------------------------------------------- */
 
 /* In the process of a partition: writes the object and ends with 0, or with 1 after what LLVM said. It ends with the
- * compiler. The module is a copy, as in generate_here: LLVM's code depends on the order of uses, which copies change. */
+ * compiler. The module is a copy, as it is without a process: LLVM's code depends on the order of uses, and copies
+ * change that. */
 _Noreturn static void be_partition(const Partitions *partitions, const Partition *partition, pid_t parent, int output) {
     child_begin(parent);
     char *why = NULL;
