@@ -132,13 +132,17 @@ static bool reduce(const Partitions *partitions, LLVMModuleRef module, int numbe
     return !*why;
 }
 
-/* The object of a partition, of a module that is changed; NULL with *why, which LLVM made. */
+/* The object of a partition, of a module that is changed; NULL with *why, which LLVM made. LLVM's code depends on the
+ * order of uses, which a copy has as the code stands: so it is that of a copy, whether this module was one or not. */
 static LLVMMemoryBufferRef generate(const Partitions *partitions, LLVMModuleRef module, int number, char **why) {
     LLVMMemoryBufferRef object = NULL;
     if (!reduce(partitions, module, number, why))
         return NULL;
-    cut_long_blocks(module);
-    if (LLVMTargetMachineEmitToMemoryBuffer(partitions->machine, module, LLVMObjectFile, why, &object))
+    LLVMModuleRef copy = LLVMCloneModule(module);
+    cut_long_blocks(copy);
+    bool failed = LLVMTargetMachineEmitToMemoryBuffer(partitions->machine, copy, LLVMObjectFile, why, &object);
+    LLVMDisposeModule(copy);
+    if (failed)
         return NULL;
     if (!*partitions->diagnosed)
         return object;
@@ -163,13 +167,11 @@ static void generate_here(Partitions *partitions, Partition *partition) {
 /* --- processes ---------------------------------------------------------------------------------------------------- */
 
 /* In the process of a partition: writes the object and ends with 0, or with 1 after what LLVM said. It ends with the
- * compiler. The module is a copy, as it is without a process: LLVM's code depends on the order of uses, and copies
- * change that. */
+ * compiler. */
 _Noreturn static void be_partition(const Partitions *partitions, const Partition *partition, pid_t parent, int output) {
     child_begin(parent);
     char *why = NULL;
-    LLVMModuleRef copy = LLVMCloneModule(partitions->code->module);
-    LLVMMemoryBufferRef object = generate(partitions, copy, partition->number, &why);
+    LLVMMemoryBufferRef object = generate(partitions, partitions->code->module, partition->number, &why);
     bool written = object ? write_all(output, LLVMGetBufferStart(object), LLVMGetBufferSize(object))
                           : write_all(output, why, strlen(why));
     _exit(object && written ? 0 : 1);
