@@ -77,6 +77,11 @@ Expr *expr_ramp(Arena *arena, Expr *base, Expr *stride, int lanes) {
     return e;
 }
 
+bool expr_is_unit_ramp(const Expr *e) {
+    int64_t stride;
+    return e->kind == EXPR_RAMP && expr_is_int(e->args[1], &stride) && stride == 1;
+}
+
 Expr *expr_repeat(Arena *arena, Expr *a, int lanes) {
     if (a->lanes == lanes || a->lanes == 1)
         return expr_broadcast(arena, a, lanes);

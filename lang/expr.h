@@ -18,6 +18,7 @@ Expr *expr_select(Arena *arena, Expr *condition, Expr *a, Expr *b);
 Expr *expr_cast(Arena *arena, ElementType type, Expr *a); /* a itself when it has the type */
 Expr *expr_broadcast(Arena *arena, Expr *a, int lanes);   /* a itself when lanes is 1 */
 Expr *expr_ramp(Arena *arena, Expr *base, Expr *stride, int lanes);
+bool expr_is_unit_ramp(const Expr *e); /* a RAMP by 1 from lane to lane */
 Expr *expr_repeat(Arena *arena, Expr *a, int lanes); /* a vector, or a scalar, until there are that many lanes */
 Expr *expr_shuffle(Arena *arena, Expr *const *args, int count, const int *pattern, int lanes);
 Expr *expr_offset(Arena *arena, Expr *const *parts, int count, int64_t constant); /* an EXPR_INT where no part is */

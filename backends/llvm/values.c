@@ -147,14 +147,9 @@ static LLVMValueRef emit_ramp_below(Code *code, const Expr *ramp, const Expr *li
     return LLVMBuildICmp(b, or_equal ? LLVMIntSLE : LLVMIntSLT, lanes, rooms, "");
 }
 
-static bool is_unit_ramp(const Expr *e) {
-    int64_t stride;
-    return e->kind == EXPR_RAMP && e->type == TYPE_INT64 && expr_is_int(e->args[1], &stride) && stride == 1;
-}
-
 static bool is_ramp_below(const Expr *e) {
-    return e->kind == EXPR_OP && (e->op == OP_LT || e->op == OP_LE) && is_unit_ramp(e->args[0]) &&
-           e->args[1]->kind == EXPR_BROADCAST;
+    return e->kind == EXPR_OP && (e->op == OP_LT || e->op == OP_LE) && expr_is_unit_ramp(e->args[0]) &&
+           e->args[0]->type == TYPE_INT64 && e->args[1]->kind == EXPR_BROADCAST;
 }
 
 /* --- quotients --- */

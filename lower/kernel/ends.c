@@ -16,24 +16,19 @@ typedef struct Ends {
     Expr *low, *high; /* NULL: none */
 } Ends;
 
-static bool is_unit_ramp(const Expr *e) {
-    int64_t stride;
-    return e->kind == EXPR_RAMP && expr_is_int(e->args[1], &stride) && stride == 1;
-}
-
 bool lanes_have_ends(const Expr *index) {
     if (index->kind != EXPR_OP)
         return false;
     bool ends = index->op == OP_MIN || index->op == OP_MAX || index->op == OP_MOD || index->op == OP_ADD;
     for (int i = 0; i < index->count && ends; i++)
-        ends = index->args[i]->kind == EXPR_BROADCAST || is_unit_ramp(index->args[i]) ||
+        ends = index->args[i]->kind == EXPR_BROADCAST || expr_is_unit_ramp(index->args[i]) ||
                lanes_have_ends(index->args[i]);
     return ends;
 }
 
 static bool find_period(Arena *arena, const Expr *index, Ends *ends) {
     const Expr *ramp = index->args[0], *by = index->args[1];
-    if (!is_unit_ramp(ramp) || by->kind != EXPR_BROADCAST)
+    if (!expr_is_unit_ramp(ramp) || by->kind != EXPR_BROADCAST)
         return false;
     ends->first = expr_binary(arena, OP_MOD, ramp->args[0], by->args[0]);
     ends->period = by->args[0];
@@ -41,7 +36,7 @@ static bool find_period(Arena *arena, const Expr *index, Ends *ends) {
 }
 
 static bool find_bounds(Arena *arena, const Expr *index, Ends *ends) {
-    if (is_unit_ramp(index)) {
+    if (expr_is_unit_ramp(index)) {
         ends->first = index->args[0];
         return true;
     }
@@ -94,11 +89,9 @@ static Expr *read_around(Arena *arena, Expr *read, const Ends *ends) {
     Expr *is_before = compare_lanes(arena, ends, OP_LT, period, lanes);
     Expr *behind = expr_binary(arena, OP_ADD, ends->first, expr_int(arena, lanes));
     Expr *any_after = expr_binary(arena, OP_GT, behind, period);
-    Expr *is_after =
-        expr_and(arena, expr_broadcast(arena, any_after, lanes), expr_unary(arena, OP_NOT, is_before));
+    Expr *is_after = expr_and(arena, expr_broadcast(arena, any_after, lanes), expr_unary(arena, OP_NOT, is_before));
     Expr *before = read_under(arena, read, lanes_from(arena, at, lanes), is_before);
-    Expr *after =
-        read_under(arena, read, lanes_from(arena, expr_binary(arena, OP_SUB, at, period), lanes), is_after);
+    Expr *after = read_under(arena, read, lanes_from(arena, expr_binary(arena, OP_SUB, at, period), lanes), is_after);
     return expr_select(arena, is_before, before, after);
 }
 
@@ -146,7 +139,7 @@ static bool guard_limits(const EndsPass *pass, const Expr *guard, Expr *period) 
     const Expr *ramp = guard->args[0], *end = guard->args[guard->count - 1];
     if (guard->op == OP_AND)
         return guard_limits(pass, ramp, period) || guard_limits(pass, end, period);
-    if (guard->op != OP_LT || !is_unit_ramp(ramp) || end->kind != EXPR_BROADCAST)
+    if (guard->op != OP_LT || !expr_is_unit_ramp(ramp) || end->kind != EXPR_BROADCAST)
         return false;
     Expr *room = expr_binary(arena, OP_SUB, end->args[0], ramp->args[0]);
     return expr_prove(arena, expr_binary(arena, OP_LE, room, period), &pass->facts) == 1;
