@@ -57,17 +57,38 @@ static bool is_refused(const Space *space, const Group *group, const int *point,
     return group->skipped && (!before || group->hopeless) && !group_is_replaced(space, group, point);
 }
 
-/* Each smaller tile is legal by itself; where they are not together, all stay as they were. */
-static void fit_together(Arena *arena, Space *space, int *point, Fit *fit) {
+/* The schedule with smaller tiles where the nest is too much code; NULL: none are made smaller. Each is legal by
+ * itself; where they are not together, all stay as they were. */
+static Schedule *fit_together(Arena *arena, Space *space, int *point, Fit *fit, const Nest **nest) {
+    const Nest *fitted;
     size_t bytes = sizeof *point * (size_t)space->gene_count;
     int *before = ARENA_ARRAY(arena, int, space->gene_count + 1), groups = space->groups.count;
     bool *smaller = ARENA_ARRAY(arena, bool, groups + 1);
     memcpy(before, point, bytes);
     memcpy(smaller, fit->smaller, sizeof *smaller * (size_t)groups);
-    if (!fit_code(space, point, fit) || together_legal(space, point))
-        return;
+    if (!fit_code(space, *nest, point, fit))
+        return NULL;
+    Schedule *schedule = point_schedule_with(arena, space, point, &fitted);
+    if (fitted) {
+        *nest = fitted;
+        return schedule;
+    }
     memcpy(point, before, bytes);
     memcpy(fit->smaller, smaller, sizeof *smaller * (size_t)groups);
+    return NULL;
+}
+
+/* Of all groups, or of as many as are legal together. The nest of a long function takes long to build: the first one
+ * says what is legal, and is kept. */
+static Schedule *legal_schedule(Arena *arena, Space *space, const int *point, const bool *before, const Nest **nest) {
+    int groups = space->groups.count;
+    leave_plain(space, 0, groups, false, before);
+    Schedule *schedule = point_schedule_with(arena, space, point, nest);
+    if (*nest)
+        return schedule;
+    if (!add_legal(space, point, 0, groups, before) && !together_legal(space, point))
+        return NULL;
+    return point_schedule_with(arena, space, point, nest);
 }
 
 Schedule *space_combine(Arena *arena, Space *space, int *point, Fit *fit, const Nest **nest) {
@@ -75,11 +96,11 @@ Schedule *space_combine(Arena *arena, Space *space, int *point, Fit *fit, const 
     bool *before = ARENA_ARRAY(arena, bool, groups + 1), *shorter = ARENA_ARRAY(arena, bool, groups + 1);
     for (int g = 0; g < groups; g++)
         before[g] = space->groups.items[g]->skipped;
-    if (!add_legal(space, point, 0, groups, before) && !together_legal(space, point))
+    Schedule *schedule = legal_schedule(arena, space, point, before, nest);
+    Schedule *fitted = fit && *nest ? fit_together(arena, space, point, fit, nest) : NULL;
+    if (!schedule)
         return NULL;
-    if (fit)
-        fit_together(arena, space, point, fit);
-    Schedule *schedule = point_schedule_with(arena, space, point, nest);
+    schedule = fitted ? fitted : schedule;
     for (int g = 0; g < groups; g++) {
         Group *group = space->groups.items[g];
         before[g] = is_refused(space, group, point, before[g]);

@@ -47,14 +47,19 @@ int *equal_groups(Arena *arena, Space *space) {
     int *before = ARENA_ARRAY(arena, int, groups + 1); /* of the same key, and equal to none before it; -1: none */
     Map last = {0};                                    /* from keys to the last such group, counted from 1 */
     Arena *scratch = arena_new();
+    const Program *hashed = NULL;
+    const char *key = NULL;
     for (int g = 0; g < groups; g++) {
         Group *group = space->groups.items[g];
         same[g] = g;
         group_program(space, group);
         if (!stands_alone(space, group))
             continue;
-        const char *key = arena_strdup(arena, layer_hash(scratch, group->part, groups > MANY_GROUPS));
-        arena_reset(scratch);
+        if (group->part != hashed) { /* groups of one scan have the same part */
+            key = arena_strdup(arena, layer_hash(scratch, group->part, groups > MANY_GROUPS));
+            arena_reset(scratch);
+        }
+        hashed = group->part;
         before[g] = (int)(intptr_t)name_map_get(&last, key) - 1;
         for (int h = before[g]; h >= 0; h = before[h])
             if (group_is_equal(group, space->groups.items[h]))

@@ -25,20 +25,14 @@ static const double WAITED = 0.1;
 
 /* --- estimates --- */
 
-/* A pipeline's stages are also those of the groups that compute it apart. */
-static bool is_of_other_group(const Space *space, const Stage *stage, int number) {
+static bool is_of_other_group(Space *space, const Stage *stage, int number) {
     const Tensor *tensor = stage->components[0].tensor;
-    if (group_computes(space->groups.items[number], tensor) || !program_stage_of(space->program, tensor))
-        return false;
-    for (int g = 0; g < space->groups.count; g++)
-        if (g != number && group_computes(space->groups.items[g], tensor))
-            return true;
-    return false;
+    return !group_computes(space->groups.items[number], tensor) && space_computers(space, tensor);
 }
 
 /* The nest reduced to one group's stages and those that its statements make. The other groups have no statements, so
  * their time is always the same. */
-static Nest *nest_of_group(Arena *scratch, const Space *space, const Nest *nest, int number) {
+static Nest *nest_of_group(Arena *scratch, Space *space, const Nest *nest, int number) {
     Nest *part = ARENA_NEW(scratch, Nest);
     *part = *nest;
     part->stages = ARENA_ARRAY(scratch, NestStage *, nest->stage_count + 1);

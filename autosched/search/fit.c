@@ -2,11 +2,11 @@
  * few seconds.
  *
  * What a nest becomes is known once it is lowered: versions, ends of tiles and lanes that are fetched one by one are
- * too many to foresee. So the chosen point is lowered as a whole and what each group became is counted; later only the
- * groups that changed are. Nests of equal groups are one function (lower/kernel/share.c), which counts once, for the
- * first of them. Where all together is too much, the groups with more than their share get another choice that has no
- * more. The share is such that what the others leave of theirs is shared again: no group pays for a cheaper one. What a
- * call works on for long is worth longer code, and time to choose again.
+ * too many to foresee. So the nest of the chosen point is lowered as a whole and what each group became is
+ * counted; later only the groups that changed are. Nests of equal groups are one function (lower/kernel/share.c), which
+ * counts once, for the first of them. Where all together is too much, the groups with more than their share get another
+ * choice that has no more. The share is such that what the others leave of theirs is shared again: no group pays for a
+ * cheaper one. What a call works on for long is worth longer code, and time to choose again.
  * A function of a few nests is left as it is: each has limits of its own. So is one that differs in a few nests from
  * another one whose code was made to fit.
  */
@@ -23,19 +23,20 @@ enum { WORTH_MOST = 4096 };            /* and the most: what a cache of instruct
 enum { WORTH_CHOOSING = 1 << 18 };     /* operations of a group that is explored again: microseconds of a call, */
 #define SLOWER 1.1                     /* where fewer copies of the same are so many times slower */
 
-static bool computes_there(const Space *space, int number, const Tensor *tensor, const int *point) {
-    const Group *group = space->groups.items[number];
-    return group_is_used(space, group, point) && group_computes(group, tensor);
-}
-
 /* The group that a tensor of a nest is computed in, or made for: buffers have the names of theirs. likely: asked first;
  * -1: none. */
-static int group_of(const Space *space, const Tensor *tensor, const int *point, int likely) {
-    if (likely >= 0 && computes_there(space, likely, tensor, point))
-        return likely;
-    for (int g = 0; g < space->groups.count && program_stage_of(space->program, tensor); g++)
-        if (computes_there(space, g, tensor, point))
+static int group_of(Space *space, const Tensor *tensor, const int *point, int likely) {
+    const GroupNumbers *computers = space_computers(space, tensor);
+    int first = -1;
+    for (int i = 0; computers && i < computers->count; i++) {
+        int g = computers->items[i];
+        bool used = group_is_used(space, space->groups.items[g], point);
+        if (used && g == likely)
             return g;
+        first = used && first < 0 ? g : first;
+    }
+    if (first >= 0)
+        return first;
     for (int g = 0; g < space->groups.count; g++) {
         const char *prefix = space->groups.items[g]->prefix;
         if (*prefix && strncmp(tensor->name, prefix, strlen(prefix)) == 0)
@@ -44,28 +45,27 @@ static int group_of(const Space *space, const Tensor *tensor, const int *point, 
     return -1;
 }
 
-/* Instructions of each group at the point, or of one alone (only: -1: all); false where that is not legal. */
-static bool count_code(Space *space, const int *point, int only, int64_t *code) {
+/* Instructions of each group in the nest of the point, or of one in its own (only; -1: all). */
+static void count_code(Arena *scratch, Space *space, const Nest *nest, const int *point, int only, int64_t *code) {
     ExpandOptions counted_only = {.unverified = true, .part = only >= 0};
-    Arena *scratch = arena_new();
-    const Nest *nest = point_nest(scratch, space, point, only);
+    KernelCode counted = kernel_code(scratch, expand(scratch, nest, &counted_only));
     memset(code, 0, sizeof *code * (size_t)space->groups.count);
-    if (nest) {
-        KernelCode counted = kernel_code(scratch, expand(scratch, nest, &counted_only));
-        for (int i = counted.count - 1, group = -1; i >= 0; i--) {
-            int own = group_of(space, counted.items[i].tensor, point, only);
-            group = own >= 0 ? own : group; /* what is shuffled on the way to a store is that store's */
-            if (group >= 0)
-                code[group] += counted.items[i].instructions;
-        }
+    for (int i = counted.count - 1, group = -1; i >= 0; i--) {
+        int own = group_of(space, counted.items[i].tensor, point, only);
+        group = own >= 0 ? own : group; /* what is shuffled on the way to a store is that store's */
+        if (group >= 0)
+            code[group] += counted.items[i].instructions;
     }
-    arena_free(scratch);
-    return nest != NULL;
 }
 
 int64_t group_code(Space *space, int number, const int *point) {
     int64_t code[space->groups.count + 1];
-    return count_code(space, point, number, code) ? code[number] : INT64_MAX;
+    Arena *scratch = arena_new();
+    const Nest *nest = point_nest(scratch, space, point, number);
+    if (nest)
+        count_code(scratch, space, nest, point, number, code);
+    arena_free(scratch);
+    return nest ? code[number] : INT64_MAX;
 }
 
 /* The most that each may have, so that all together have no more than the limit. */
@@ -159,12 +159,15 @@ static void count_again(Space *space, const int *point, const Fit *fit, const bo
     }
 }
 
-bool fit_code(Space *space, int *point, Fit *fit) {
+bool fit_code(Space *space, const Nest *nest, int *point, Fit *fit) {
     int count = space->groups.count;
     int64_t code[count + 1];
     bool shrunk[count + 1], any = false;
-    if (fit->fresh <= FEW_GROUPS || space->user || !count_code(space, point, -1, code))
+    if (fit->fresh <= FEW_GROUPS || space->user)
         return false;
+    Arena *scratch = arena_new();
+    count_code(scratch, space, nest, point, -1, code);
+    arena_free(scratch);
     for (int round = 0; round < ROUNDS; round++) {
         int64_t all = 0;
         for (int g = 0; g < count; g++)

@@ -56,8 +56,9 @@ bool take_similar(Space *space, int number, const int *chosen, int *point);
 
 /* A function of so few groups may have long code: each has limits of its own. */
 enum { FEW_GROUPS = 5 };
-/* Makes the tiles of groups smaller where a function would be too much code (fit.c): says of which, and whether any. */
-bool fit_code(Space *space, int *point, Fit *fit);
+/* Makes the tiles of groups smaller where a function would be too much code (fit.c): says of which, and whether any.
+ * nest: the point's. */
+bool fit_code(Space *space, const Nest *nest, int *point, Fit *fit);
 /* The instructions of the group, scheduled alone; INT64_MAX where that is not legal. */
 int64_t group_code(Space *space, int number, const int *point);
 /* What of a limit each may have, where those with less leave theirs to the others. */

@@ -333,7 +333,7 @@ static bool add_chain(Space *space, Chain *chain) {
     name_axes(space, chain);
     write_chain(space, chain, &sketch);
     for (int p = 0; p < sketch.prims.count; p++)
-        list_push(space->arena, &space->common, sketch.prims.items[p]);
+        add_common(space, &sketch.prims.items[p]);
     bool legal = common_nest(scratch, space) != NULL;
     arena_free(scratch);
     if (legal)

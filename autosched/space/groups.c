@@ -169,7 +169,7 @@ static void shrink_buffers(Grouping *grouping) {
         prim.args[0] = arg_name(facts->stage->name);
         prim.args[1] = arg_name(steps_loop(space, group));
         if (scan_allows(space, &prim, number))
-            list_push(space->arena, &space->common, prim);
+            add_common(space, &prim);
     }
 }
 

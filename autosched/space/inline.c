@@ -162,7 +162,7 @@ static bool inline_is_legal(Grouping *grouping, const Prim *prim, int stage) {
     const StageUses *facts = &grouping->facts[stage];
     bool legal = space_inline(space, prim, stage, facts->consumers.items, facts->consumers.count);
     if (legal)
-        list_push(space->arena, &space->common, *prim);
+        add_common(space, prim);
     return legal;
 }
 
@@ -247,7 +247,7 @@ static void take_out(Grouping *grouping, StageUses *facts) {
     prim.args[0] = arg_name(facts->stage->name);
     if (!scan_allows(space, &prim, program_stage_index(space->program, facts->stage)))
         return;
-    list_push(space->arena, &space->common, prim);
+    add_common(space, &prim);
     facts->scan = NULL;
 }
 

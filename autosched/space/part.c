@@ -157,16 +157,27 @@ static Program *marked_program(Marking *marking) {
 
 /* --- statements of scans ------------------------------------------------------------------------------------------ */
 
-static bool has_scan(const Program *part, const Scan *scan) {
-    for (int s = 0; s < part->stage_count; s++)
-        if (part->stages[s]->scan == scan)
+typedef LIST(const Scan *) Scans;
+
+static bool has_scan(const Scans *scans, const Scan *scan) {
+    for (int s = 0; s < scans->count; s++)
+        if (scans->items[s] == scan)
             return true;
     return false;
 }
 
+/* Those that stages of the part are in: one, mostly. */
+static Scans scans_of(Arena *arena, const Program *part) {
+    Scans scans = {0};
+    for (int s = 0; s < part->stage_count; s++)
+        if (part->stages[s]->scan && !has_scan(&scans, part->stages[s]->scan))
+            list_push(arena, &scans, part->stages[s]->scan);
+    return scans;
+}
+
 bool stays_in_scan(const Space *space, const Stage *stage) {
     for (int c = 0; stage->scan && c < space->common.count; c++) {
-        const Prim *prim = &space->common.items[c];
+        const Prim *prim = space->common.items[c].prim;
         if (prim->op == PRIM_COMPUTE_ROOT && !strcmp(prim->args[0].name, stage->name))
             return false;
     }
@@ -181,31 +192,32 @@ static const Scan *scan_of(const Space *space, const Prim *prim) {
     return stage ? stage->scan : NULL;
 }
 
-/* Each group asks about all of them. */
-static const Scan *common_scan(const Space *space, int number) {
-    const Prim *prim = &space->common.items[number];
-    while (space->scans->count <= number)
-        list_push(space->arena, space->scans, (CommonScan){0});
-    CommonScan *known = &space->scans->items[number];
-    if (known->args != prim->args)
-        *known = (CommonScan){prim->args, scan_of(space, prim)};
-    return known->scan;
+void add_common(Space *space, const Prim *prim) {
+    Prim *kept = ARENA_NEW(space->arena, Prim);
+    *kept = *prim;
+    list_push(space->arena, &space->common, ((CommonStatement){kept, scan_of(space, kept)}));
 }
 
-static bool is_needed_in(const Space *space, int number, const Program *part) {
-    const Scan *scan = part == space->program ? NULL : common_scan(space, number);
-    return part == space->program || (scan && has_scan(part, scan));
+typedef LIST(const Prim *) Statements;
+
+/* The common statements that a part needs. Each of its groups asks, and a long program has thousands of them. */
+static Statements needed_in(Arena *arena, const Space *space, const Program *part) {
+    const Scans scans = scans_of(arena, part);
+    Statements needed = {0};
+    for (int c = 0; c < space->common.count; c++)
+        if (part == space->program || has_scan(&scans, space->common.items[c].scan))
+            list_push(arena, &needed, space->common.items[c].prim);
+    return needed;
 }
 
 Schedule part_schedule(Arena *arena, const Space *space, const Program *part, int more) {
     Schedule own = {.subject = space->program->name, .target = space->target->family->name};
-    int common = part == space->program || part->scan_count ? space->common.count : 0, needed = 0;
-    for (int c = 0; c < common; c++)
-        needed += is_needed_in(space, c, part);
-    own.prims = ARENA_ARRAY(arena, Prim, needed + more + 1);
-    for (int c = 0; c < common && own.count < needed; c++)
-        if (is_needed_in(space, c, part))
-            own.prims[own.count++] = space->common.items[c];
+    Statements needed = {0};
+    if (part == space->program || part->scan_count)
+        needed = needed_in(arena, space, part);
+    own.prims = ARENA_ARRAY(arena, Prim, needed.count + more + 1);
+    for (int n = 0; n < needed.count; n++)
+        own.prims[own.count++] = *needed.items[n];
     return own;
 }
 

@@ -339,7 +339,7 @@ void space_add_pipelines(Space *space) {
             add_group(space, groups, space->pipelines.items[p]);
     space->inliners = ARENA_ARRAY(space->arena, const Group *, space->common.count + 1);
     for (int c = 0; c < space->common.count; c++)
-        space->inliners[c] = inliner_of(space, &space->common.items[c]);
+        space->inliners[c] = inliner_of(space, space->common.items[c].prim);
 }
 
 static bool is_in_strips(const Group *group, const int *point) {

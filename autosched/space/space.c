@@ -52,6 +52,25 @@ bool group_computes(const Group *group, const Tensor *tensor) {
     return false;
 }
 
+static void list_computed(Space *space, int number) {
+    const Group *group = space->groups.items[number];
+    for (int s = 0; s < group->stage_count; s++)
+        for (int c = 0; c < group->stages[s]->component_count; c++) {
+            const Tensor *tensor = group->stages[s]->components[c].tensor;
+            GroupNumbers *numbers = address_map_get(&space->computers, tensor);
+            if (!numbers)
+                address_map_set(space->arena, &space->computers, tensor,
+                                numbers = ARENA_NEW(space->arena, GroupNumbers));
+            list_push(space->arena, numbers, number);
+        }
+}
+
+const GroupNumbers *space_computers(Space *space, const Tensor *tensor) {
+    while (space->computing < space->groups.count)
+        list_computed(space, space->computing++);
+    return address_map_get(&space->computers, tensor);
+}
+
 static void list_readers(Space *space, Group *group) {
     for (int s = 0; s < group->stage_count; s++)
         EACH_STAGE_READ(read, inlined_stage(space, group->stages[s])) {
@@ -145,7 +164,6 @@ static Space *space_begin(Arena *arena, const Program *program, const Target *ta
     if (holes)
         user = hole_tree_schedule(holes);
     *space = (Space){.arena = arena, .program = program, .target = target, .user = user, .holes = holes};
-    space->scans = ARENA_NEW(arena, CommonScans);
     space->gaps.arena = arena;
     if (holes)
         hole_tree_gaps(holes, &space->gaps);

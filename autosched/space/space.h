@@ -115,19 +115,17 @@ struct Group {
     int sketch_count, chain_count;
 };
 
-/* The scan of the stage that a common statement places. */
-typedef struct CommonScan {
-    const PrimArg *args; /* of the statement that was asked about: there may be another one in its place now */
-    const Scan *scan;    /* or NULL */
-} CommonScan;
-typedef LIST(CommonScan) CommonScans;
+/* A statement that comes before those of all groups: it inlines a stage, takes one out of a scan, or is a chain's. */
+typedef struct CommonStatement {
+    const Prim *prim;
+    const Scan *scan; /* of the stage that it places; or NULL */
+} CommonStatement;
 
 struct Space {
     Arena *arena;
     const Program *program;
     const Target *target;
-    LIST(Prim) common;      /* inline statements and those of chains: they come before all groups */
-    CommonScans *scans;     /* of each of them, as far as they were asked for (part.c) */
+    LIST(CommonStatement) common;
     const Group **inliners; /* of each of them: the group of a pipeline that inlines the stage by itself; or NULL */
     LIST(struct Chain *) chains;
     LIST(Pipeline *) pipelines;
@@ -135,6 +133,8 @@ struct Space {
     LIST(Group *) groups;
     Map readers;     /* of each tensor: the one group that reads it, or the space itself where several do */
     int read_groups; /* how many groups it lists */
+    Map computers;   /* of each tensor: the numbers of the groups that compute it (GroupNumbers), */
+    int computing;   /* of so many groups */
     Map reads[2];    /* of each tensor: how many reads of it `present` and `apart` have */
     int gene_count;
     int *explored[2]; /* a start, and a point changed from it, of the group that is being explored; or NULL */
@@ -169,6 +169,10 @@ bool schedule_leaves_open(const Program *program, const Target *target, const Sc
 
 /* Whether one of the group's stages computes the tensor. */
 bool group_computes(const Group *group, const Tensor *tensor);
+/* The groups that compute the tensor, ascending; NULL: none does. A pipeline's stages are also those of the groups that
+ * compute it apart. */
+typedef LIST(int) GroupNumbers;
+const GroupNumbers *space_computers(Space *space, const Tensor *tensor);
 /* Whether another group reads the tensor. */
 bool space_reads_elsewhere(Space *space, const Group *group, const Tensor *tensor);
 /* Whether the group's statements are those of the point: it does not keep plain loops, and its pipeline is computed the

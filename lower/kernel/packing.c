@@ -82,19 +82,33 @@ static Tensor *tensor_like(Arena *arena, const Tensor *tensor, const char *name,
     return copy;
 }
 
-/* The tensor that is made from this one before all calls, or NULL. */
-static const Tensor *next_packed(const Nest *nest, const Tensor *tensor) {
-    for (int i = 0; i < nest->stage_count; i++)
-        if (nest->stages[i]->constant && made_of(nest->stages[i]->buffers[0]->maker) == tensor)
-            return nest->stages[i]->buffers[0];
-    return NULL;
+/* A nest with packed arguments. */
+typedef struct Packed {
+    const Nest *nest;
+    Map next; /* from a tensor to the one that is made from it before all calls: to the first one of several */
+} Packed;
+
+static Packed packed_by(Arena *arena, const Nest *nest) {
+    Packed packed = {.nest = nest};
+    for (int i = nest->stage_count - 1; i >= 0; i--) {
+        const Tensor *made = nest->stages[i]->buffers[0], *of = NULL;
+        if (nest->stages[i]->constant)
+            of = made_of(made->maker);
+        if (of)
+            address_map_set(arena, &packed.next, of, (void *)made);
+    }
+    return packed;
+}
+
+static const Tensor *next_packed(const Packed *packed, const Tensor *tensor) {
+    return address_map_get(&packed->next, tensor);
 }
 
 /* NAME_pack_ARG(sizes of ARG..., from, to) under construction: the stages from the argument to the packed tensor, or
  * from each of its parts to the packed one. */
 typedef struct Copying {
     Arena *arena;
-    const Nest *nest;
+    const Packed *by;
     Argument from, to;
     LIST(const Tensor *) tensors;
     LIST(const Stage *) stages;
@@ -110,10 +124,9 @@ static void add_copy(Copying *copying, Stage *stage, const Tensor *read, const T
 
 static void add_copies(Copying *copying, const Tensor *argument, const Tensor *from, Tensor *to) {
     Arena *arena = copying->arena;
-    const Nest *nest = copying->nest;
     const Tensor *read = argument, *as = from;
-    for (const Tensor *made, *next = next_packed(nest, argument); (made = next); read = made) {
-        next = next_packed(nest, made);
+    for (const Tensor *made, *next = next_packed(copying->by, argument); (made = next); read = made) {
+        next = next_packed(copying->by, made);
         Tensor *tensor = next ? tensor_like(arena, made, made->name, ROLE_TEMPORARY) : to;
         if (next) {
             tensor->order = NULL;
@@ -183,10 +196,10 @@ static void copy_whole(Copying *copying, const Tensor *argument) {
 }
 
 /* Parts that are packed as they are were left out: then the whole argument is. */
-static const Program *copying_program(Arena *arena, const Nest *nest, const Argument *argument, const Argument *packed,
+static const Program *copying_program(Arena *arena, const Packed *by, const Argument *argument, const Argument *packed,
                                       bool by_parts) {
-    const Program *program = nest->program;
-    Copying copying = {.arena = arena, .nest = nest};
+    const Program *program = by->nest->program;
+    Copying copying = {.arena = arena, .by = by};
     copying.from.tensor = tensor_like(arena, argument->tensor, "from", ROLE_INPUT);
     copying.to.tensor = tensor_like(arena, packed->tensor, "to", ROLE_OUTPUT);
     if (by_parts)
@@ -214,9 +227,9 @@ static const Program *copying_program(Arena *arena, const Nest *nest, const Argu
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 
 /* The last tensor made from one that is given before all calls, or that itself. */
-static const Tensor *packed_tensor(const Nest *nest, const Tensor *given) {
+static const Tensor *packed_tensor(const Packed *by, const Tensor *given) {
     const Tensor *packed = given;
-    for (const Tensor *next; (next = next_packed(nest, packed));)
+    for (const Tensor *next; (next = next_packed(by, packed));)
         packed = next;
     return packed;
 }
@@ -230,12 +243,12 @@ static Expr *aligned_end(Arena *arena, Expr *end) {
 
 /* Replaces the argument's parts by packed ones, one behind the other, of so many bytes. Returns how many are
  * rearranged; 0: they lie as before. */
-static int pack_parts(Arena *arena, const Nest *nest, Argument *argument, Expr **bytes) {
+static int pack_parts(Arena *arena, const Packed *by, Argument *argument, Expr **bytes) {
     ArgumentPart *parts = ARENA_ARRAY(arena, ArgumentPart, argument->part_count);
     Expr *end = expr_int(arena, 0);
     int rearranged = 0;
     for (int i = 0; i < argument->part_count; i++) {
-        const Tensor *packed = packed_tensor(nest, argument->parts[i].tensor);
+        const Tensor *packed = packed_tensor(by, argument->parts[i].tensor);
         parts[i] = (ArgumentPart){packed, aligned_end(arena, end)};
         end = expr_binary(arena, OP_ADD, parts[i].offset, tensor_memory(arena, packed));
         rearranged += packed != argument->parts[i].tensor;
@@ -248,12 +261,13 @@ static int pack_parts(Arena *arena, const Nest *nest, Argument *argument, Expr *
 }
 
 /* Makes the argument that of the packed function. */
-static Packing pack_argument(Arena *arena, const Nest *nest, Argument *argument, const ExpandOptions *options) {
+static Packing pack_argument(Arena *arena, const Packed *by, Argument *argument, const ExpandOptions *options) {
+    const Nest *nest = by->nest;
     Argument plain = *argument;
-    argument->tensor = packed_tensor(nest, plain.tensor);
+    argument->tensor = packed_tensor(by, plain.tensor);
     Expr *bytes = tensor_memory(arena, argument->tensor);
-    int parts = pack_parts(arena, nest, argument, &bytes);
-    const Program *program = copying_program(arena, nest, &plain, argument, parts > 0);
+    int parts = pack_parts(arena, by, argument, &bytes);
+    const Program *program = copying_program(arena, by, &plain, argument, parts > 0);
     return (Packing){
         .argument = plain.tensor->name,
         .size_symbol = arena_printf(arena, "%s_packed_%s_size", nest->program->symbol, plain.tensor->name),
@@ -266,6 +280,7 @@ static Packing pack_argument(Arena *arena, const Nest *nest, Argument *argument,
 
 /* NAME_packed under construction: the nest's program with packed arguments in place of the const ones. */
 static Program *packed_program(Arena *arena, const Nest *nest, Kernel *kernel, const ExpandOptions *options) {
+    const Packed by = packed_by(arena, nest);
     Program *program = ARENA_NEW(arena, Program);
     *program = *nest->program;
     program->symbol = arena_printf(arena, "%s_packed", nest->program->symbol);
@@ -275,7 +290,7 @@ static Program *packed_program(Arena *arena, const Nest *nest, Kernel *kernel, c
         Argument *argument = &program->arguments[i];
         *argument = nest->program->arguments[i];
         if (argument->tensor && argument->tensor->role == ROLE_CONSTANT)
-            kernel->packings[kernel->packing_count++] = pack_argument(arena, nest, argument, options);
+            kernel->packings[kernel->packing_count++] = pack_argument(arena, &by, argument, options);
     }
     return program;
 }

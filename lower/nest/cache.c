@@ -322,24 +322,21 @@ static void rewrite_consumers(Caching *caching) {
 /* --- the primitive ------------------------------------------------------------------------------------------------ */
 
 /* All weights of a deep network may be one tensor, which many stages read. */
-static StageList possible_consumers(const Caching *caching) {
+static StageList possible_consumers(const Caching *caching, const Node *loop) {
     StageList readers = {0};
     if (caching->reader == NULL)
-        return tensor_readers(caching->state, caching->source);
-    if (stage_has_read(caching->reader, caching->source))
+        return tensor_readers(caching->state, caching->source, loop);
+    if (stage_has_read(caching->reader, caching->source) && (loop == NULL || stage_is_inside(caching->reader, loop)))
         list_push(caching->state->arena, &readers, caching->reader);
     return readers;
 }
 
 static bool find_consumers(Caching *caching, const Node *loop) {
     NestState *state = caching->state;
-    const StageList readers = possible_consumers(caching);
-    for (int i = 0; i < readers.count; i++) {
-        StageState *stage = readers.items[i];
-        if ((caching->reader == NULL || caching->reader == stage) && !stage->nest.inlined &&
-            (loop == NULL || stage_is_inside(stage, loop)))
-            list_push(state->arena, &caching->consumers, stage);
-    }
+    const StageList readers = possible_consumers(caching, loop);
+    for (int i = 0; i < readers.count; i++)
+        if (!readers.items[i]->nest.inlined)
+            list_push(state->arena, &caching->consumers, readers.items[i]);
     if (caching->consumers.count > 0)
         return true;
     if (caching->reader != NULL)

@@ -52,7 +52,7 @@ static bool reads_later(const StageState *stage) {
 static bool is_only_reader(NestState *state, const StageState *stage, const Tensor *tensor) {
     if (program_requires(state->nest.program, tensor) || program_reads_elsewhere(state->nest.program, tensor))
         return false;
-    const StageList readers = tensor_readers(state, tensor);
+    const StageList readers = tensor_readers(state, tensor, NULL);
     for (int i = 0; i < readers.count; i++)
         if (readers.items[i] != stage && !readers.items[i]->nest.inlined)
             return false;

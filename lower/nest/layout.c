@@ -243,7 +243,8 @@ bool apply_layout(NestState *state, const Prim *prim) {
         return refuse(state, "%s is stored in an order of its own already: its layout comes once, before storage_align",
                       tensor->name);
     const Stage *computed = stage->nest.stage;
-    LayoutSubject subject = {state, tensor, computed->axes, axis_names(state, computed), tensor_readers(state, tensor)};
+    LayoutSubject subject = {state, tensor, computed->axes, axis_names(state, computed),
+                             tensor_readers(state, tensor, NULL)};
     Layout layout;
     if (!layout_read(&subject, prim, positional(prim, 1), &layout))
         return false;

@@ -46,7 +46,7 @@ void scan_add(NestState *state, const Scan *scan) {
 bool leave_scan(NestState *state, const Prim *prim, StageState *stage) {
     if (stage->scan == NULL)
         return true;
-    for (int i = 0; i < state->stages.count; i++)
+    for (int i = 0; i < state->stages.count && stage->owns; i++)
         if (state->stages.items[i]->owner == stage)
             return refuse_stage(state, stage, "%s was made by cache_write inside the scan %s: %s comes before that",
                                 state->stages.items[i]->name, stage->scan->name, prim_info[prim->op].spelling);

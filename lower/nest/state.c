@@ -328,11 +328,11 @@ bool stage_has_read(const StageState *stage, const Tensor *tensor) {
 }
 
 /* A stage may be listed several times, as it was rewritten. */
-StageList tensor_readers(NestState *state, const Tensor *tensor) {
+StageList tensor_readers(NestState *state, const Tensor *tensor, const Node *loop) {
     const StageList *list = address_map_get(&state->readers, tensor);
     StageList all = {0}, readers = {0};
     for (int i = 0; list != NULL && i < list->count; i++)
-        if (stage_has_read(list->items[i], tensor))
+        if ((loop == NULL || stage_is_inside(list->items[i], loop)) && stage_has_read(list->items[i], tensor))
             list_push(state->arena, &all, list->items[i]);
     if (all.count > 1)
         qsort(all.items, (size_t)all.count, sizeof *all.items, by_index);

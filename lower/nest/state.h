@@ -251,8 +251,8 @@ void stage_add_root(NestState *state, StageState *stage, const Var *axis, bool r
 /* Gives the stage a rewritten Stage, and lists its reads again. */
 void stage_rewrite(NestState *state, StageState *stage, const Stage *rewritten);
 StageState *state_producer(const NestState *state, const Tensor *tensor); /* NULL for an input */
-/* The stages that read the tensor, inlined ones too, in the order of execution. */
-StageList tensor_readers(NestState *state, const Tensor *tensor);
+/* The stages in the loop's body (NULL: all) that read the tensor, inlined ones too, in the order of execution. */
+StageList tensor_readers(NestState *state, const Tensor *tensor, const Node *loop);
 bool stage_has_read(const StageState *stage, const Tensor *tensor);
 const Tensor *tensor_by_name(NestState *state, const char *name); /* of the program; NULL: none */
 void node_link(Node *node, Node *to);                             /* it stands for that one */
