@@ -2,7 +2,7 @@
  *
  * In (I(h + r - 1) else 0) * F(r) a serial loop over r runs over the values inside alone, if no copy or lane of its
  * body has another h. With copies for each h, r must be unrolled too, outside them, and the first and last h of the
- * serial loops cut off (partition): then all is decided at compile time. space/tile_clip.c writes such schedules.
+ * serial loops cut off (partition): then all is decided at compile time. space/tile/clip.c writes such schedules.
  */
 #include "autosched/model/profile.h"
 

@@ -2,8 +2,8 @@
  * few seconds.
  *
  * What a nest becomes is known once it is lowered: versions, ends of tiles and lanes that are fetched one by one are
- * too many to foresee. So the nest of the chosen point is lowered as a whole and what each group became is
- * counted; later only the groups that changed are. Nests of equal groups are one function (lower/kernel/share.c), which
+ * too many to foresee. So the nest of the chosen point is lowered as a whole and what each group became is counted;
+ * later only the groups that changed are. Nests of equal groups are one function (lower/kernel/passes/share.c), which
  * counts once, for the first of them. Where all together is too much, the groups with more than their share get another
  * choice that has no more. The share is such that what the others leave of theirs is shared again: no group pays for a
  * cheaper one. What a call works on for long is worth longer code, and time to choose again.

@@ -4,7 +4,7 @@
  * that is contiguous may read another order of memory; stage_is_row_reduction finds that itself.
  */
 #include "autosched/space/along.h"
-#include "autosched/space/tile.h"
+#include "autosched/space/tile/tile.h"
 #include "lang/machine.h"
 
 enum { ROW_LEAST = 8 };

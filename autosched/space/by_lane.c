@@ -7,16 +7,13 @@
  * unrolled.
  */
 #include "autosched/space/groups.h"
-#include "autosched/space/tile.h"
+#include "autosched/space/tile/tile.h"
 #include "lang/program.h"
+#include "lang/sequence.h"
 
 enum {
     INDEX_REGISTERS = 2, /* registers of indices for a vector that is fetched lane by lane */
     INDEX_BYTES = 8,
-    FETCHED = 4,        /* instructions for a lane */
-    EMULATED = 6,       /* instructions for an index operation that registers lack */
-    ROW_ENDS = 20,      /* instructions for a row with ends */
-    DIVIDED = 4,        /* instructions for a lane of a quotient or remainder */
     FETCHED_LIMIT = 384 /* most instructions for a vector: many such reads leave it fewer lanes, or one */
 };
 
@@ -112,13 +109,14 @@ typedef struct LaneCode {
 /* The instructions that compute an index for each lane. */
 static int64_t index_instructions(const LaneCode *code, const Expr *index) {
     int registers = code->lanes * INDEX_BYTES / (code->target->vector_bytes ? code->target->vector_bytes : INDEX_BYTES);
-    int64_t instructions = 0, each = (registers > 1 ? registers : 1) * (code->target->masked_bytes > 0 ? 1 : EMULATED);
+    int64_t instructions = 0;
+    int64_t each = (registers > 1 ? registers : 1) * (code->target->masked_bytes > 0 ? 1 : SEQUENCE_EMULATED);
     EACH_EXPR(e, index) {
         bool divides = e->kind == EXPR_OP && (e->op == OP_DIV || e->op == OP_MOD);
         if (!expr_uses_var(e, code->axis))
             SKIP_BELOW(e);
         else if (e->kind == EXPR_OP)
-            instructions += divides ? DIVIDED * code->lanes : each;
+            instructions += divides ? SEQUENCE_DIVIDED * code->lanes : each;
     }
     return instructions;
 }
@@ -126,9 +124,9 @@ static int64_t index_instructions(const LaneCode *code, const Expr *index) {
 static void add_read(LaneCode *code, const Expr *read) {
     LanesKind kind = read_kind(code->target, read, code->axis, code->lanes);
     bool gathers = target_gathers(code->target, element_info[read->type].bytes);
-    int64_t own = gathers ? code->lanes : FETCHED * code->lanes;
+    int64_t own = gathers ? code->lanes : SEQUENCE_FETCHED * code->lanes;
     if (kind == LANES_ENDS)
-        code->instructions += ROW_ENDS;
+        code->instructions += SEQUENCE_ENDS;
     if (kind == LANES_COLUMN)
         code->columns += own;
     if (kind != LANES_SINGLE)

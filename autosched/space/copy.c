@@ -7,7 +7,7 @@
  *     index s*v + ...      (others..., d%s, d/s)     elements that a stride skips lie apart
  *     without v            (reduced..., spatial...)  for the elements that one step of the reduction broadcasts
  */
-#include "autosched/space/tile.h"
+#include "autosched/space/tile/tile.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * may not fill vectors. All of its axes become one loop, so that short rows fill vectors as long ones do. Members that
  * it reads are computed inside it; the backend finds common subexpressions.
  */
-#include "autosched/space/tile.h"
+#include "autosched/space/tile/tile.h"
 #include "lang/machine.h"
 
 #include <string.h>

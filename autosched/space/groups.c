@@ -8,6 +8,7 @@
  * a softmax). Such rows may end in a reduction with reuse that the root reads, or is (attention).
  */
 #include "autosched/space/grouping.h"
+#include "autosched/space/tile/tile.h"
 
 static void list_members(Grouping *grouping, Group *group, const Members *members) {
     group->stages = ARENA_ARRAY(grouping->space->arena, const Stage *, members->numbers.count);

@@ -30,33 +30,16 @@ typedef struct Chain {
 Space *space_new_with_border(Arena *arena, const Program *program, const Target *target, int stage);
 /* Divides the stages into groups and adds the inline statements. */
 void space_make_groups(Space *space);
-void tile_group_new(Space *space, Group *group,
-                    const Stage *anchor); /* anchor: the reduction computed in the root's tile */
 /* Members share the first depth axes of the root. anchor: one that is computed a block of rows at a time, or NULL;
  * product: one that is computed from the block's rows, or NULL. */
 void row_group_new(Space *space, Group *group, int depth, const Stage *anchor, const Stage *product);
-void user_group_new(Space *space, Group *group, const Schedule *user);
-/* Adds a gene for each hole of the schedule, in their order; returns the first. tree: of those for names; or NULL. */
-int group_add_holes(Space *space, Group *group, const Schedule *schedule, const HoleTree *tree);
-/* Adds the statements with the choices of these genes, from the first on (choices: their values, which become those
- * that they stand for). */
-void sketch_add_filled(Space *space, Group *group, const Schedule *schedule, HoleTree *tree, int first,
-                       int64_t *choices, Sketch *sketch);
 /* rule.c: the rules of the program that hold for the roots of groups become further sketches of these. */
 void space_add_rules(Space *space);
 /* The rule that the genes of a group choose; NULL: none. */
 const char *group_rule(const Group *group, const int *genes);
-/* Which stages of the program the schedule names, and its loops. [stages of the program] */
-bool *schedule_names_stages(Arena *arena, const Program *program, const Schedule *schedule);
-/* complete.c: finds what the user's schedule leaves open in its stages, and adds genes for it. */
-void user_group_complete(Space *space, Group *group);
-/* Adds the statements of these genes to a sketch with the user's. */
-void complete_sketch(Space *space, Group *group, const int *genes, Sketch *sketch);
 /* flat.c: a group of stages that are computed element by element in one order, in short rows or with run-time sizes. */
 void flat_group_new(Space *space, Group *group);
 bool group_is_flat(Space *space, const Group *group);
-/* Whether the constraints of the user's schedule hold. */
-bool user_allows(const Space *space, const Group *group, const int *genes);
 /* Looks for chains among the groups and adds their statements. Groups that were made before do not know them. */
 bool space_find_chains(Space *space);
 /* The chain that the stage is the root of, or else a producer in; NULL: none. */
@@ -194,17 +177,6 @@ void factors_single(Arena *arena, int64_t extent, int64_t limit, Gene *gene);
 int64_t ceil_divide(int64_t value, int64_t by);
 /* Work done divided by work needed, 1 or more, when a loop of an extent is cut into pieces of a size. */
 double tile_waste(int64_t extent, int64_t size);
-
-/* The tiles at one end of an axis in which something is outside: their number follows from the sizes (middle, vectors)
- * of tiles. */
-typedef struct TileEnd {
-    int64_t extent;
-    int lanes;
-    int64_t inside; /* the first element that is inside; at the other end, the one behind the last */
-    bool behind;
-} TileEnd;
-/* As partition counts them: negative from the end (tile_ends.c). */
-int64_t end_tiles(const TileEnd *end, int64_t middle, int64_t vectors);
 
 /* --- statements (sketch.c) --- */
 

@@ -11,7 +11,7 @@
  * Sums are kept in registers. Where reads beyond a tensor's ends are tested, the first and the last vectors of rows are
  * cut off.
  */
-#include "autosched/space/tile.h"
+#include "autosched/space/tile/tile.h"
 #include "lang/machine.h"
 
 #include <string.h>

@@ -4,6 +4,7 @@
  * usable sketch, or whose register tile does not fit, is not drawn if a few tries find another, or if making the tile
  * of the starting point smaller does.
  */
+#include "autosched/space/block/block.h"
 #include "autosched/space/groups.h"
 #include "lang/machine.h"
 

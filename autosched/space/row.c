@@ -15,7 +15,7 @@
  * without leading axes if the scattered ones come first.
  */
 #include "autosched/space/along.h"
-#include "autosched/space/tile.h"
+#include "autosched/space/tile/tile.h"
 #include "lang/machine.h"
 
 #include <string.h>

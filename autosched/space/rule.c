@@ -6,7 +6,8 @@
  * return, and holes, get names of the group's own. A rule that is legal for none of a few choices is left out, and
  * noted, unless it is legal for the pipeline that ends in the same root.
  */
-#include "autosched/space/tile.h"
+#include "autosched/space/block/block.h"
+#include "autosched/space/tile/tile.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* sketch.c - writing schedules: arguments and statements of a sketch, and the nest of a sketch under construction. */
 #include "autosched/space/groups.h"
+#include "autosched/space/tile/tile.h"
 #include "lang/diag.h"
 #include "parser/ast.h"
 

@@ -2,6 +2,7 @@
  *
  * Needs only the checked program and the target; the same input gives the same space.
  */
+#include "autosched/space/block/block.h"
 #include "autosched/space/groups.h"
 
 #include <stdlib.h>

@@ -4,27 +4,9 @@
  * instruction becomes a sequence: conversions of half and bfloat16, math functions, saturating casts.
  */
 #include "autosched/space/groups.h"
+#include "lang/sequence.h"
 
-enum {
-    HALF_LOAD = 10,
-    HALF_STORE = 18,
-    BFLOAT16_LOAD = 1,
-    BFLOAT16_STORE = 8,
-    SATURATING = 6,
-    FUNCTION = 24,
-    PLAIN = 4
-};
-
-static int load_instructions(const Target *target, ElementType type) {
-    return type == TYPE_BFLOAT16 ? BFLOAT16_LOAD : type == TYPE_HALF && !target_converts_half(target) ? HALF_LOAD : 0;
-}
-
-/* The instructions that round to a type and widen again. */
-static int round_instructions(const Target *target, ElementType type) {
-    if (type == TYPE_BFLOAT16)
-        return BFLOAT16_STORE + BFLOAT16_LOAD;
-    return type == TYPE_HALF ? target_converts_half(target) ? 2 : HALF_STORE + HALF_LOAD : 0;
-}
+enum { PLAIN = 4 /* operations of the body of a loop, each */ };
 
 static bool saturates(const Expr *cast) {
     return type_is_float(cast->args[0]->type) && type_is_integer(cast->type);
@@ -40,15 +22,15 @@ static bool is_own(const Stage *stage, const Expr *read) {
 
 static int instructions_of(const Stage *stage, const Target *target, const Expr *e) {
     if (e->kind == EXPR_READ)
-        return is_own(stage, e) ? load_instructions(target, e->type) : 0;
+        return is_own(stage, e) ? sequence_widened(target, e->type) : 0;
     if (e->kind == EXPR_OP)
-        return op_info[e->op].code == CODE_SEQUENCE ? FUNCTION : round_instructions(target, e->type);
-    return e->kind != EXPR_CAST ? 0 : saturates(e) ? SATURATING : round_instructions(target, e->type);
+        return op_info[e->op].code == CODE_SEQUENCE ? SEQUENCE_FUNCTION : sequence_kept(target, e->type);
+    return e->kind != EXPR_CAST ? 0 : saturates(e) ? SEQUENCE_SATURATING : sequence_kept(target, e->type);
 }
 
 int64_t stage_weight(const Stage *stage, const Target *target) {
     int instructions =
-        stage->combine != COMBINE_NONE ? round_instructions(target, stage->components[0].tensor->type) : 0;
+        stage->combine != COMBINE_NONE ? sequence_kept(target, stage->components[0].tensor->type) : 0;
     EACH_VALUE_EXPR(e, stage) {
         instructions += instructions_of(stage, target, e);
         if (e->kind == EXPR_READ)

@@ -1,7 +1,7 @@
 /* operators.c - a node by its row of operators.def: whether the row knows its inputs and attributes, and what prints
  * it.
  */
-#include "driver/import/printers.h"
+#include "driver/import/nodes/nodes.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,9 @@
  * are before the first store to an output; a variable is defined once in a nest (two loops side by side may share it).
  * Reads are made in reads.c.
  */
-#include "lower/kernel/build.h"
 #include "lang/diag.h"
+#include "lower/kernel/build.h"
+#include "lower/kernel/conditions.h"
 #include <string.h>
 
 /* --- one stage ---------------------------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 #ifndef LOWER_KERNEL_BUILD_H
 #define LOWER_KERNEL_BUILD_H
 
-#include "lower/kernel/passes.h"
+#include "lower/kernel/statements.h"
 
 typedef LIST(Substitution) Substitutions;
 

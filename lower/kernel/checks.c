@@ -3,8 +3,8 @@
  * Where the ends of rows are read from memory, a loop for each row is slow if rows are short. So all elements are
  * looked at first, whatever rows they are in. Only if one of them fails are the rows looked at: it may be in none.
  */
-#include "lower/kernel/guards.h"
-#include "lower/kernel/passes.h"
+#include "lower/kernel/conditions.h"
+#include "lower/kernel/statements.h"
 
 /* Whether an index of a read is read itself: it may be outside where an earlier part of the condition fails. */
 static bool reads_by_reads(const Expr *e) {

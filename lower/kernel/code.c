@@ -10,18 +10,14 @@
 #include "lang/map.h"
 #include "lang/program.h"
 #include "lang/random.h"
-#include "lower/kernel/passes.h"
+#include "lang/sequence.h"
+#include "lower/kernel/statements.h"
 
 enum {
     MASKED = 4, /* an access under a mask that an instruction has */
     GATHERED = 3,
-    FETCHED = 3, /* a lane, without gathers */
-    CHOSEN = 6,  /* a lane, under a mask that no instruction has */
-    CALLED = 8,  /* all lanes of such a mask, in a function of their own */
-    DIVIDED = 3, /* a lane */
-    FUNCTION = 24,
-    HALF = 16,    /* a register, of a conversion that no instruction does */
-    CONVERTED = 4 /* or that one does */
+    CHOSEN = 6, /* a lane, under a mask that no instruction has */
+    CALLED = 8  /* what is in a function of its own, all its lanes */
 };
 
 typedef struct Counting {
@@ -55,7 +51,7 @@ static int64_t access_code(Counting *counting, ElementType type, const Expr *ind
         return !guard ? 2 : masks ? MASKED : chosen_code(counting, lanes);
     if (target_gathers(counting->target, bytes))
         return GATHERED;
-    return (guard ? FETCHED + CHOSEN : FETCHED) * lanes;
+    return (guard ? SEQUENCE_FETCHED + CHOSEN : SEQUENCE_FETCHED) * lanes;
 }
 
 /* Registers that a vector fills. */
@@ -68,26 +64,21 @@ static bool is_half(ElementType type) {
     return type == TYPE_HALF || type == TYPE_BFLOAT16;
 }
 
-/* Of values of that type, which floats are rounded to and widened from. */
-static int64_t half_code(Counting *counting, ElementType type, int64_t registers, int lanes) {
-    if (type == TYPE_HALF && target_converts_half(counting->target))
-        return CONVERTED * registers;
-    counting->converted += type == TYPE_HALF ? lanes : 0;
-    return type == TYPE_HALF && counting->converted > CONVERTED_LANES ? CALLED : HALF * registers;
-}
-
-/* What is read or stored at that place, so many lanes of it. */
-static int64_t memory_code(Counting *counting, const Tensor *tensor, const Expr *index, const Expr *guard, int lanes) {
-    int64_t instructions = 0;
-    if (is_half(tensor->type))
-        instructions = half_code(counting, tensor->type, registers_of(counting, TYPE_FLOAT, lanes), lanes);
-    return instructions + access_code(counting, tensor->type, index, guard, lanes);
+/* Conversions of values of that type: of so many instructions for a register of floats. */
+static int64_t half_code(Counting *counting, ElementType type, int instructions, int lanes) {
+    int64_t code = instructions * registers_of(counting, TYPE_FLOAT, lanes);
+    if (type != TYPE_HALF || target_converts_half(counting->target))
+        return code;
+    counting->converted += lanes;
+    return counting->converted > CONVERTED_LANES ? CALLED : code;
 }
 
 static int64_t read_code(Counting *counting, const Expr *e) {
+    ElementType type = e->tensor->type;
     if (e->tensor->scope == SCOPE_REGISTER)
         return 0;
-    return memory_code(counting, e->tensor, e->count ? e->args[0] : e, e->guard, e->lanes);
+    return half_code(counting, type, sequence_widened(counting->target, type), e->lanes) +
+           access_code(counting, type, e->count ? e->args[0] : e, e->guard, e->lanes);
 }
 
 static bool is_sequence(const Expr *e) {
@@ -97,12 +88,13 @@ static bool is_sequence(const Expr *e) {
 static int64_t op_code(Counting *counting, const Expr *e) {
     int64_t registers = registers_of(counting, e->type, e->lanes);
     if (is_sequence(e))
-        return (counting->functions += registers) <= FUNCTIONS_IN_PLACE ? FUNCTION * registers : CALLED * registers;
+        return registers * ((counting->functions += registers) <= FUNCTIONS_IN_PLACE ? SEQUENCE_FUNCTION : CALLED);
     if (e->kind == EXPR_OP && (e->op == OP_DIV || e->op == OP_MOD) && !type_is_float(e->type))
-        return e->lanes == 1 ? 1 : DIVIDED * e->lanes;
+        return e->lanes == 1 ? 1 : SEQUENCE_DIVIDED * e->lanes;
     ElementType from = e->kind == EXPR_CAST ? e->args[0]->type : e->type;
-    bool half = is_half(e->type) || is_half(from);
-    return half ? half_code(counting, is_half(e->type) ? e->type : from, registers, e->lanes) : registers;
+    if (is_half(e->type))
+        return half_code(counting, e->type, sequence_kept(counting->target, e->type), e->lanes);
+    return is_half(from) ? half_code(counting, from, sequence_widened(counting->target, from), e->lanes) : registers;
 }
 
 static int64_t own_code(Counting *counting, const Expr *e) {
@@ -160,8 +152,11 @@ static int64_t store_code(Counting *counting, const Stmt *store) {
     int64_t instructions = expr_code(counting, store->value) + expr_code(counting, store->guard);
     if (store->tensor->scope == SCOPE_REGISTER)
         return instructions;
+    ElementType type = store->tensor->type;
+    int lanes = store->value->lanes;
     return instructions + expr_code(counting, index) +
-           memory_code(counting, store->tensor, index, store->guard, store->value->lanes);
+           half_code(counting, type, sequence_rounded(counting->target, type), lanes) +
+           access_code(counting, type, index, store->guard, lanes);
 }
 
 static void add_code(Arena *arena, KernelCode *code, const Tensor *tensor, int64_t instructions) {

@@ -1,10 +1,10 @@
-/* conditions.c - the arithmetic of conditions: where along a loop they start or cease to hold. Used by the steps of
- * kernel/guards.c.
+/* conditions.c - the arithmetic of conditions: where along a loop they start or cease to hold, and what of them can be
+ * tested before it.
  *
  * Conditions are comparisons of whole numbers, affine in the loop variables. What they read from memory may be any
  * number.
  */
-#include "lower/kernel/guards.h"
+#include "lower/kernel/conditions.h"
 
 enum { FAR_BITS = 55 }; /* beyond all sizes, and far from overflow */
 
@@ -121,4 +121,67 @@ Expr *extreme_case(Arena *arena, Expr *condition, const Var *const *vars, int co
         list_push(arena, &list, ((Substitution){var, at_last ? last : expr_int(arena, 0)}));
     }
     return expr_compact(arena, expr_substitute(arena, condition, list.items, list.count));
+}
+
+/* --- before loops --- */
+
+bool has_tensor(const Tensors *tensors, const Tensor *tensor) {
+    for (int i = 0; i < tensors->count; i++)
+        if (tensors->items[i] == tensor)
+            return true;
+    return false;
+}
+
+typedef struct Steady {
+    const Var *const *vars;
+    int count;
+    const Tensors *written;
+} Steady;
+
+/* For expr_rewrite: reads without their guards. */
+static Expr *without_guard(Arena *arena, Expr *e, void *context) {
+    (void)context;
+    if (e->kind != EXPR_READ || !e->guard)
+        return e;
+    Expr *read = expr_copy(arena, e);
+    read->guard = NULL;
+    return read;
+}
+
+/* For expr_rewrite: reads under guards that keep them inside, where the ranges of variables do not. */
+static Expr *inside_itself(Arena *arena, Expr *e, void *context) {
+    (void)context;
+    Expr *inside = NULL, *bounds[2];
+    for (int d = 0; e->kind == EXPR_READ && d < e->count; d++) {
+        index_bounds(arena, e->tensor, d, e->args[d], bounds);
+        for (int i = 0; i < 2; i++)
+            if (expr_prove(arena, bounds[i], &(Facts){0}) != 1)
+                inside = expr_and(arena, inside, bounds[i]);
+    }
+    if (!inside)
+        return e;
+    Expr *read = expr_copy(arena, e);
+    read->guard = inside;
+    return read;
+}
+
+/* Whether the read is of what stays as it is, at a place that no loop moves. */
+static bool is_steady_read(const Expr *e, const Steady *steady) {
+    bool holds = !has_tensor(steady->written, e->tensor);
+    for (int v = 0; v < steady->count && holds; v++)
+        holds = !expr_uses_var(e, steady->vars[v]);
+    return holds;
+}
+
+/* Where a guard fails, the conditions that it was made of, beside this one, fail too: what is read there is of no
+ * account. Elsewhere the read is inside. */
+Expr *steady_condition(Arena *arena, Expr *condition, const Var *const *vars, int count, const Tensors *written) {
+    Steady steady = {.vars = vars, .count = count, .written = written};
+    if (!expr_reads(condition))
+        return condition;
+    condition = expr_rewrite(arena, condition, without_guard, NULL);
+    EACH_READ(read, condition)
+        if (!is_steady_read(read, &steady))
+            return NULL;
+    return expr_rewrite(arena, condition, inside_itself, NULL);
 }

@@ -2,7 +2,7 @@
  * program means, or for copies, which are large, by walking through the elements.
  */
 #include "lang/diag.h"
-#include "lower/kernel/passes.h"
+#include "lower/kernel/statements.h"
 #include "sema/interpreter.h"
 
 #include <string.h>

@@ -5,7 +5,8 @@
 #include "lang/clock.h"
 #include "lang/diag.h"
 #include "lang/terminal.h"
-#include "lower/kernel/passes.h"
+#include "lower/kernel/passes/passes.h"
+#include "lower/kernel/statements.h"
 #include <string.h>
 
 /* In order. The letter n prints the output of build. */

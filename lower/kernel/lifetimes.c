@@ -5,7 +5,7 @@
  * loop is one statement, since it may read what an iteration before stored.
  */
 #include "lang/map.h"
-#include "lower/kernel/passes.h"
+#include "lower/kernel/statements.h"
 
 #include <stdlib.h>
 

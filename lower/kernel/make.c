@@ -3,7 +3,7 @@
  * Keeps true: bodies hold no blocks and no statements without effect; no IF has a constant condition; rewriting returns
  * the statement itself if nothing changes.
  */
-#include "lower/kernel/passes.h"
+#include "lower/kernel/statements.h"
 #include <string.h>
 
 /* --- making ------------------------------------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
  *
  * An argument with parts (slices.c), such as the weights of all layers, is packed part by part, each in its own way.
  */
-#include "lower/kernel/passes.h"
+#include "lower/kernel/statements.h"
 #include "sema/sema.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
  * Each piece has its own variable, whose extent shows how far it goes, so that conditions that hold in the whole piece
  * are decided. If a run-time loop is too short for a cut, the pieces behind it are empty: their extents are 0 or less.
  */
-#include "lower/kernel/passes.h"
+#include "lower/kernel/statements.h"
 
 /* The values from begin to end, both over sizes. */
 typedef struct Span {

@@ -14,7 +14,7 @@
  * 0:8:2, 15, any:3)` has 0, 2, 4, 6, 15 and three of anything. An offset is `[N * 2, i * 16, j, 3]`: the parts that
  * change in no loop, in i and in j, and the constant.
  */
-#include "lower/kernel/passes.h"
+#include "lower/kernel/statements.h"
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>

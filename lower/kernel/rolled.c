@@ -3,7 +3,7 @@
  * Copies of a loop, such as those for last tiles, may differ: one has a constant extent, another has not. So a loop is
  * noted if none of its copies was expanded, or if a limit kept one of them.
  */
-#include "lower/kernel/passes.h"
+#include "lower/kernel/statements.h"
 
 static bool is_noted(const Rolled *list, int count, const Var *var) {
     for (int i = count - 1; i >= 0; i--)

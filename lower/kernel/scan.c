@@ -7,7 +7,7 @@
  * If only the last step is read in the end, the whole row stays in registers, wherever it lies: only the last step
  * stores.
  */
-#include "lower/kernel/passes.h"
+#include "lower/kernel/statements.h"
 
 typedef struct Rows {
     Arena *arena;

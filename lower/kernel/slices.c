@@ -6,7 +6,7 @@
  * has no number first, if a stage made of the argument alone needs several slices, or if a check or the source's
  * schedule names it.
  */
-#include "lower/kernel/passes.h"
+#include "lower/kernel/statements.h"
 
 #include <string.h>
 

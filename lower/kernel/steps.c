@@ -4,7 +4,7 @@
  * many: step t is at t % count. Used by build once all readers are there. Each step stores all that is read of it,
  * under no condition, so nothing of an older step remains.
  */
-#include "lower/kernel/passes.h"
+#include "lower/kernel/statements.h"
 
 enum { STEPS_LIMIT = 8 };
 

@@ -4,7 +4,7 @@
  * Used by the first step of expand (build.c), which tests these conditions around loops. Pure in the stage's
  * expressions.
  */
-#include "lower/kernel/passes.h"
+#include "lower/kernel/statements.h"
 
 ExprList take_predicates(Arena *arena, const Stage *stage, Expr **values) {
     ExprList list = {0};

@@ -5,7 +5,7 @@
  * kernel nothing is left to expand: see kernel.h.
  */
 #include "lower/instr/instr.h"
-#include "lower/kernel/passes.h"
+#include "lower/kernel/statements.h"
 #include <string.h>
 
 enum { SEEN_COUNT = 64 };

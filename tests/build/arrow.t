@@ -4,9 +4,10 @@
 # the header that has its name.
 . "${srcdir:-.}/tests/lib.sh"
 
-order="stdlib lang parser sema lower/instr lower/nest lower/kernel autosched/space autosched/model autosched/records
-    autosched/search autosched backends/emit backends/run backends/runtime backends/llvm backends/llvm/functions
-    backends driver driver/import"
+order="stdlib lang parser sema lower/instr lower/nest lower/kernel lower/kernel/passes autosched/space
+    autosched/space/tile autosched/space/block autosched/model autosched/records autosched/search
+    autosched backends/emit backends/run backends/runtime backends/llvm backends/llvm/functions backends
+    driver driver/import driver/import/nodes"
 
 # against ROOT: each include of a folder to the right, or past the door of one, as FILE:LINE: INCLUDE.
 against() {
@@ -40,7 +41,7 @@ for folder in $order; do mkdir -p "$work/tree/$folder"; done
 printf '#include "lang/a.h"\n#include "driver/main.h"\n' >"$work/tree/sema/x.c"
 printf '  #  include "backends/code.h"\n#include <stdio.h>\n' >"$work/tree/lower/nest/y.h"
 printf '#include "a.h"\n' >"$work/tree/lang/z.c"
-printf '#include "lower/nest/nest.h"\n#include "lower/nest/state.h"\n#include "lower/kernel/passes.h"\n' \
+printf '#include "lower/nest/nest.h"\n#include "lower/nest/state.h"\n#include "lower/kernel/statements.h"\n' \
     >"$work/tree/lower/kernel/k.c"
 printf '#include "autosched/search/search.h"\n#include "autosched/autosched.h"\n' >"$work/tree/autosched/space/s.c"
 printf '#include "autosched/space/space.h"\n#include "autosched/space/groups.h"\n' >"$work/tree/autosched/autosched.h"

@@ -7,7 +7,7 @@
 #include "autosched/autosched.h"
 #include "backends/backends.h"
 #include "fuzz.h"
-#include "lower/kernel/passes.h"
+#include "lower/kernel/statements.h"
 #include "parser/ast.h"
 #include "sema/interpreter.h"
 #include "sema/sema.h"

@@ -12,7 +12,7 @@
 #include "backends/backends.h"
 #include "fuzz.h"
 #include "lang/clock.h"
-#include "lower/kernel/passes.h"
+#include "lower/kernel/statements.h"
 #include "parser/ast.h"
 #include "sema/interpreter.h"
 #include "tests/fuzz/source_run.h"

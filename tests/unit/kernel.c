@@ -6,7 +6,7 @@
 #include "kernel_read.h"
 #include "kernel_run.h"
 #include "lang/value.h"
-#include "lower/kernel/passes.h"
+#include "lower/kernel/statements.h"
 #include "schedules.h"
 #include "tests/tap.h"
 #include "tests/unit/programs.h"

@@ -8,7 +8,7 @@
 #include "kernel_read.h"
 #include "kernel_run.h"
 #include "lang/value.h"
-#include "lower/kernel/passes.h"
+#include "lower/kernel/statements.h"
 #include "parser/ast.h"
 #include "schedules.h"
 #include "sema/interpreter.h"

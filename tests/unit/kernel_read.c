@@ -4,7 +4,7 @@
  * from the operands. The first error stops everything: what is made after it is never looked at.
  */
 #include "kernel_read.h"
-#include "lower/kernel/passes.h"
+#include "lower/kernel/statements.h"
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "lang/expr.h"
 #include "lang/value.h"
 #include "lower/instr/instr.h"
-#include "lower/kernel/passes.h"
+#include "lower/kernel/statements.h"
 #include <string.h>
 
 /* One lane. */

@@ -3,7 +3,7 @@
  */
 #include "autosched/search/policies.h"
 #include "autosched/space/groups.h"
-#include "autosched/space/tile.h"
+#include "autosched/space/tile/tile.h"
 #include "driver/driver.h"
 #include "lower/kernel/kernel.h"
 #include "tests/tap.h"

@@ -7,7 +7,7 @@
  */
 #include "autosched/records/records.h"
 #include "kernel_run.h"
-#include "lower/kernel/passes.h"
+#include "lower/kernel/statements.h"
 #include "parser/ast.h"
 #include "plain.h"
 #include "random_program.h"
