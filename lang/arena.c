@@ -20,14 +20,14 @@
 enum { ALIGNMENT = 16, FIRST_BLOCK = 16 << 10, LARGEST_BLOCK = 1 << 20, ZEROED_PIECE = 1 << 10 };
 enum { GAP = SANITIZES_ADDRESSES ? ALIGNMENT : 0 };
 
-typedef struct Block {
-    struct Block *next;
+typedef struct ArenaBlock {
+    struct ArenaBlock *next;
     size_t capacity, used, zeroed; /* from the front on */
     _Alignas(ALIGNMENT) unsigned char bytes[];
-} Block;
+} ArenaBlock;
 
 struct Arena {
-    Block *first, *current;
+    ArenaBlock *first, *current;
     size_t handed_out;
 };
 
@@ -50,9 +50,9 @@ void *memory_given(void *memory) {
     return memory;
 }
 
-static Block *block_new(size_t capacity) {
-    Block *block = memory_given(malloc(sizeof(Block) + capacity));
-    *block = (Block){.capacity = capacity};
+static ArenaBlock *block_new(size_t capacity) {
+    ArenaBlock *block = memory_given(malloc(sizeof(ArenaBlock) + capacity));
+    *block = (ArenaBlock){.capacity = capacity};
     forbid_memory(block->bytes, capacity);
     return block;
 }
@@ -66,7 +66,7 @@ Arena *arena_new(void) {
 void arena_free(Arena *arena) {
     if (!arena)
         return;
-    for (Block *block = arena->first, *next; block; block = next) {
+    for (ArenaBlock *block = arena->first, *next; block; block = next) {
         next = block->next;
         free(block);
     }
@@ -74,7 +74,7 @@ void arena_free(Arena *arena) {
 }
 
 void arena_reset(Arena *arena) {
-    for (Block *block = arena->first; block; block = block->next) {
+    for (ArenaBlock *block = arena->first; block; block = block->next) {
         forbid_memory(block->bytes, block->used);
         block->used = block->zeroed = 0;
     }
@@ -86,11 +86,11 @@ size_t arena_bytes(const Arena *arena) {
     return arena->handed_out;
 }
 
-static bool block_fits(const Block *block, size_t bytes) {
+static bool block_fits(const ArenaBlock *block, size_t bytes) {
     return block->capacity - block->used >= bytes;
 }
 
-static void zero_more(Block *block, size_t bytes) {
+static void zero_more(ArenaBlock *block, size_t bytes) {
     size_t from = block->zeroed, needed = block->used + bytes;
     block->zeroed = block->capacity - needed > ZEROED_PIECE ? needed + ZEROED_PIECE : block->capacity;
     allow_memory(block->bytes + from, block->zeroed - from);
@@ -99,8 +99,8 @@ static void zero_more(Block *block, size_t bytes) {
 }
 
 /* Moves on to the first later block with room; what is skipped stays unused until the next reset. */
-static Block *block_with_room(Arena *arena, size_t bytes) {
-    Block *block = arena->current;
+static ArenaBlock *block_with_room(Arena *arena, size_t bytes) {
+    ArenaBlock *block = arena->current;
     while (!block_fits(block, bytes) && block->next)
         block = block->next;
     if (!block_fits(block, bytes)) {
@@ -113,7 +113,7 @@ static Block *block_with_room(Arena *arena, size_t bytes) {
     return arena->current = block;
 }
 
-static void *hand_out(Arena *arena, Block *block, size_t bytes, size_t whole) {
+static void *hand_out(Arena *arena, ArenaBlock *block, size_t bytes, size_t whole) {
     void *result = block->bytes + block->used;
     block->used += whole + GAP;
     arena->handed_out += whole;
@@ -130,7 +130,7 @@ __attribute__((noinline)) static void *alloc_in_more(Arena *arena, size_t bytes,
 
 void *arena_alloc(Arena *arena, size_t bytes) {
     size_t whole = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-    Block *block = arena->current;
+    ArenaBlock *block = arena->current;
     if (bytes > SIZE_MAX / 4 || block->zeroed - block->used < whole + GAP)
         return alloc_in_more(arena, bytes, whole);
     return hand_out(arena, block, bytes, whole);

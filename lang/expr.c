@@ -464,16 +464,16 @@ static Expr *rebuild(Arena *arena, const Expr *e, Expr **args, Expr *otherwise, 
     return made;
 }
 
-typedef struct Rewriting {
+typedef struct ExprRewriting {
     Arena *arena;
     Expr *(*replace)(Arena *arena, Expr *e, void *context);
     void *context;
-} Rewriting;
+} ExprRewriting;
 
-static Expr *rewrite(const Rewriting *r, Expr *e);
+static Expr *rewrite(const ExprRewriting *r, Expr *e);
 
 /* e over rewritten parts; e itself when all parts stay. */
-static Expr *rewrite_parts(const Rewriting *r, Expr *e) {
+static Expr *rewrite_parts(const ExprRewriting *r, Expr *e) {
     Expr *few[4], **args = e->count <= 4 ? few : ARENA_ARRAY(r->arena, Expr *, e->count);
     bool changed = false;
     for (int i = 0; i < e->count; i++) {
@@ -486,23 +486,23 @@ static Expr *rewrite_parts(const Rewriting *r, Expr *e) {
     return changed ? rebuild(r->arena, e, args, otherwise, guard) : e;
 }
 
-static Expr *rewrite(const Rewriting *r, Expr *e) {
+static Expr *rewrite(const ExprRewriting *r, Expr *e) {
     if (e->count || e->otherwise || e->guard)
         e = rewrite_parts(r, e);
     return r->replace(r->arena, e, r->context);
 }
 
 Expr *expr_rewrite(Arena *arena, Expr *e, Expr *(*replace)(Arena *arena, Expr *e, void *context), void *context) {
-    return rewrite(&(Rewriting){arena, replace, context}, e);
+    return rewrite(&(ExprRewriting){arena, replace, context}, e);
 }
 
-typedef struct Substitutions {
+typedef struct SubstitutionArray {
     const Substitution *list;
     int count;
-} Substitutions;
+} SubstitutionArray;
 
 static Expr *replace_var(Arena *arena, Expr *e, void *context) {
-    const Substitutions *substitutions = context;
+    const SubstitutionArray *substitutions = context;
     if (e->kind == EXPR_VAR)
         for (int i = 0; i < substitutions->count; i++)
             if (substitutions->list[i].var == e->var)
@@ -512,5 +512,5 @@ static Expr *replace_var(Arena *arena, Expr *e, void *context) {
 
 /* All at once. */
 Expr *expr_substitute(Arena *arena, Expr *e, const Substitution *list, int count) {
-    return expr_rewrite(arena, e, replace_var, &(Substitutions){list, count});
+    return expr_rewrite(arena, e, replace_var, &(SubstitutionArray){list, count});
 }

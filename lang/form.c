@@ -116,9 +116,9 @@ bool form_equal(const Form *a, const Form *b) {
 
 /* --- products and quotients --------------------------------------------------------------------------------------- */
 
-typedef void Combination(Sum *sum, int64_t coefficient, const Sum *a, const Sum *b);
+typedef void CombineSums(Sum *sum, int64_t coefficient, const Sum *a, const Sum *b);
 
-static const Form *combine(Forms *forms, Combination *combination, const Form *a, const Form *b) {
+static const Form *combine(Forms *forms, CombineSums *combination, const Form *a, const Form *b) {
     Sum sum, left, right;
     sum_init(&sum, forms->arena);
     sum_over(&left, forms, a);

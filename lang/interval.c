@@ -202,18 +202,18 @@ Interval interval_of_type(ElementType type) {
 
 /* What is known of an int64 expression. sized: an end that is missing is so for sizes alone, which are small enough
  * that index arithmetic never leaves the 64 bits; without it the value may be any number, and sums with it wrap. */
-typedef struct Known {
+typedef struct KnownRange {
     Interval range;
     bool sized;
-} Known;
+} KnownRange;
 
 /* Of two operands of which one at least is open, and only for sizes. */
-static bool is_sized(const Known *a, const Known *b) {
+static bool is_sized(const KnownRange *a, const KnownRange *b) {
     bool a_closed = interval_is_closed(a->range), b_closed = interval_is_closed(b->range);
     return (a_closed || a->sized) && (b_closed || b->sized) && !(a_closed && b_closed);
 }
 
-static Known known_of(const Expr *e);
+static KnownRange known_of(const Expr *e);
 
 static bool is_number(const Expr *e, int64_t least) {
     return e->kind == EXPR_INT && e->integer >= least;
@@ -242,15 +242,15 @@ bool expr_has_no_high(const Expr *e) {
 }
 
 /* Of an axis whose range is being looked for nothing is known. */
-static Known known_var(const Var *var) {
+static KnownRange known_var(const Var *var) {
     const Expr *extent = var->extent;
     if (var->kind == VAR_SCALAR)
-        return (Known){interval_of_type(var->type), false};
+        return (KnownRange){interval_of_type(var->type), false};
     if (var->number)
-        return (Known){bounded(0, var->most), true};
+        return (KnownRange){bounded(0, var->most), true};
     if (var->kind != VAR_SIZE && !extent)
-        return (Known){unbounded, true};
-    Known known = {{.has_low = true, .low = 0}, true};
+        return (KnownRange){unbounded, true};
+    KnownRange known = {{.has_low = true, .low = 0}, true};
     if (var->kind == VAR_SIZE || expr_has_no_high(extent))
         return known;
     Interval times = extent->kind == EXPR_INT ? bounded(0, extent->integer) : expr_interval(extent);
@@ -294,7 +294,7 @@ static bool result_fits(Op op, Interval a, Interval b, Interval result, bool siz
 }
 
 /* What the operator makes of what is known of its operands. Whether no value that it gives leaves the 64 bits. */
-static bool apply(Op op, const Known *a, const Known *b, Known *known) {
+static bool apply(Op op, const KnownRange *a, const KnownRange *b, KnownRange *known) {
     known->sized = is_sized(a, b);
     known->range = interval_combine(op, a->range, b->range);
     return result_fits(op, a->range, b->range, known->range, known->sized);
@@ -305,7 +305,7 @@ static bool is_applied_to_number(Op op, int64_t number) {
 }
 
 /* The same for a sum with a number, or a product with or a quotient by a positive one, which most operators are. */
-static bool apply_number(Op op, const Known *a, int64_t number, Known *known) {
+static bool apply_number(Op op, const KnownRange *a, int64_t number, KnownRange *known) {
     bool closed = interval_is_closed(a->range);
     known->sized = !closed && a->sized;
     if (op == OP_DIV) {
@@ -326,10 +326,10 @@ static const Expr *operand_beside(const Expr *e, int64_t *number) {
 }
 
 /* Of an int64 operator: false where its value may be any number. */
-static bool known_index(const Expr *e, Known *known) {
+static bool known_index(const Expr *e, KnownRange *known) {
     int64_t number;
     const Expr *beside = operand_beside(e, &number);
-    Known a, b;
+    KnownRange a, b;
     if (beside) {
         a = known_of(beside);
         return apply_number(e->op, &a, number, known);
@@ -340,13 +340,13 @@ static bool known_index(const Expr *e, Known *known) {
     return apply(e->op, &a, &b, known);
 }
 
-static Known known_operation(const Expr *e) {
-    Known known;
+static KnownRange known_operation(const Expr *e) {
+    KnownRange known;
     bool fits = known_index(e, &known);
     if (e->type != TYPE_INT64)
         known.sized = false;
     else if (!fits)
-        known = (Known){unbounded, false};
+        known = (KnownRange){unbounded, false};
     return known;
 }
 
@@ -360,43 +360,43 @@ static Interval within_type(Interval interval, ElementType type) {
     return fits ? interval : whole;
 }
 
-static Known known_ramp(const Expr *e) {
-    Known base = known_of(e->args[0]), stride = known_of(e->args[1]);
+static KnownRange known_ramp(const Expr *e) {
+    KnownRange base = known_of(e->args[0]), stride = known_of(e->args[1]);
     bool sized = is_sized(&base, &stride);
     Interval range = interval_add(base.range, interval_multiply(bounded(0, e->lanes - 1), stride.range));
-    return interval_is_closed(range) || sized ? (Known){range, sized} : (Known){unbounded, false};
+    return interval_is_closed(range) || sized ? (KnownRange){range, sized} : (KnownRange){unbounded, false};
 }
 
-static Known known_offset(const Expr *e) {
+static KnownRange known_offset(const Expr *e) {
     Interval range = interval_point(e->integer);
     for (int i = 0; i < e->count; i++)
         range = interval_add(range, known_of(e->args[i]).range);
-    return (Known){interval_is_closed(range) ? range : unbounded, false};
+    return (KnownRange){interval_is_closed(range) ? range : unbounded, false};
 }
 
 /* An integer widened to 64 bits is itself; a uint64 may be any int64. */
-static Known known_cast(const Expr *e) {
+static KnownRange known_cast(const Expr *e) {
     if (type_is_float(e->type) || type_is_float(e->args[0]->type) || e->type == TYPE_BOOL)
-        return (Known){interval_of_type(e->type), false};
-    return (Known){within_type(expr_interval(e->args[0]), e->type), false};
+        return (KnownRange){interval_of_type(e->type), false};
+    return (KnownRange){within_type(expr_interval(e->args[0]), e->type), false};
 }
 
-static Known known_of(const Expr *e) {
+static KnownRange known_of(const Expr *e) {
     switch (e->kind) {
     case EXPR_INT:
-        return (Known){e->type == TYPE_UINT64 && e->integer < 0 ? unbounded : interval_point(e->integer), false};
+        return (KnownRange){e->type == TYPE_UINT64 && e->integer < 0 ? unbounded : interval_point(e->integer), false};
     case EXPR_VAR: return known_var(e->var);
     case EXPR_OP:
         if (e->type == TYPE_INT64)
             return known_operation(e);
-        return (Known){type_is_integer(e->type) ? within_type(known_operation(e).range, e->type)
-                                                : interval_of_type(e->type),
-                       false};
+        return (KnownRange){type_is_integer(e->type) ? within_type(known_operation(e).range, e->type)
+                                                     : interval_of_type(e->type),
+                            false};
     case EXPR_CAST: return known_cast(e);
     case EXPR_BROADCAST: return known_of(e->args[0]);
     case EXPR_RAMP: return known_ramp(e);
     case EXPR_OFFSET: return known_offset(e);
-    default: return (Known){interval_of_type(e->type), false};
+    default: return (KnownRange){interval_of_type(e->type), false};
     }
 }
 
@@ -418,20 +418,20 @@ static bool is_taken_apart(const Expr *e) {
 }
 
 /* Sums divide by a negative number as they divide the opposite by the positive one: that must not wrap, either. */
-static bool is_divided_exactly(const Expr *e, const Known *dividend) {
-    Known opposite;
+static bool is_divided_exactly(const Expr *e, const KnownRange *dividend) {
+    KnownRange opposite;
     bool divides = e->op == OP_DIV || e->op == OP_MOD;
     return !divides || e->args[1]->kind != EXPR_INT || e->args[1]->integer >= 0 ||
            apply(OP_NEG, dividend, dividend, &opposite);
 }
 
 /* Whether no operator of e leaves the 64 bits; then also what is known of e. */
-static bool is_exact(const Expr *e, Known *known) {
+static bool is_exact(const Expr *e, KnownRange *known) {
     if (!is_taken_apart(e)) {
         *known = known_of(e);
         return true;
     }
-    Known a, b;
+    KnownRange a, b;
     int64_t number;
     const Expr *beside = operand_beside(e, &number);
     if (beside)
@@ -444,6 +444,6 @@ static bool is_exact(const Expr *e, Known *known) {
 }
 
 bool expr_is_exact(const Expr *e) {
-    Known known;
+    KnownRange known;
     return !is_taken_apart(e) || is_exact(e, &known);
 }

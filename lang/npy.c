@@ -28,15 +28,15 @@ const char *npy_shape_text(Arena *arena, int rank, const int64_t *shape) {
 
 /* --- the header --------------------------------------------------------------------------------------------------- */
 
-typedef struct Reader {
+typedef struct NpyReader {
     Arena *arena;
     FILE *file;
     Array *array;
     bool swapped, column_major;
     const char *why;
-} Reader;
+} NpyReader;
 
-static bool fail(Reader *reader, const char *why) {
+static bool fail(NpyReader *reader, const char *why) {
     reader->why = why;
     return false;
 }
@@ -84,7 +84,7 @@ static ElementType type_of_file(const char *descr) {
 }
 
 /* How another type of numbers is converted: by NumPy, which has no bfloat16 of its own, or here. */
-static const char *conversion_hint(const Reader *reader, const char *descr, const char *code) {
+static const char *conversion_hint(const NpyReader *reader, const char *descr, const char *code) {
     ElementType type = type_of_file(descr);
     if (type == TYPE_COUNT)
         return "";
@@ -97,7 +97,7 @@ static const char *conversion_hint(const Reader *reader, const char *descr, cons
 }
 
 /* 'descr': '<f4': byte order, kind, bytes. The bits of a bfloat16 may also be uint16. */
-static bool read_type(Reader *reader, const char *descr) {
+static bool read_type(NpyReader *reader, const char *descr) {
     const char *code = codes[reader->array->type];
     bool bits = reader->array->type == TYPE_BFLOAT16 && is_code(descr, codes[TYPE_UINT16]);
     bool typed = bits || is_code(descr, code);
@@ -112,7 +112,7 @@ static bool read_type(Reader *reader, const char *descr) {
     return true;
 }
 
-static bool read_shape(Reader *reader, const char *text) {
+static bool read_shape(NpyReader *reader, const char *text) {
     LIST(int64_t) shape = {0};
     if (*text++ != '(')
         return fail(reader, "its shape cannot be read");
@@ -141,7 +141,7 @@ static bool read_shape(Reader *reader, const char *text) {
 /* --- the data ----------------------------------------------------------------------------------------------------- */
 
 /* Before memory is taken for what a short file does not hold. */
-static bool holds_data(Reader *reader, int64_t bytes) {
+static bool holds_data(NpyReader *reader, int64_t bytes) {
     struct stat status;
     long at = ftell(reader->file);
     if (at < 0 || fstat(fileno(reader->file), &status) || !S_ISREG(status.st_mode))
@@ -179,7 +179,7 @@ static void normalise_bools(unsigned char *data, int64_t elements) {
         data[i] = data[i] != 0;
 }
 
-static bool read_data(Reader *reader) {
+static bool read_data(NpyReader *reader) {
     Array *array = reader->array;
     int bytes = element_info[array->type].bytes;
     size_t size = (size_t)(array->elements * bytes);
@@ -197,7 +197,7 @@ static bool read_data(Reader *reader) {
     return true;
 }
 
-static bool read_array(Reader *reader) {
+static bool read_array(NpyReader *reader) {
     char *header = read_header(reader->arena, reader->file);
     if (!header)
         return fail(reader, "it is not a .npy file");
@@ -209,7 +209,7 @@ static bool read_array(Reader *reader) {
 Array *npy_load(Arena *arena, const char *path, ElementType type, const char **why) {
     Array *array = ARENA_NEW(arena, Array);
     *array = (Array){.path = path, .type = type};
-    Reader reader = {.arena = arena, .file = fopen(path, "rb"), .array = array};
+    NpyReader reader = {.arena = arena, .file = fopen(path, "rb"), .array = array};
     if (!reader.file) {
         *why = arena_strdup(arena, strerror(errno));
         return NULL;

@@ -36,12 +36,12 @@ bool write_all(int file, const void *data, size_t bytes) {
     return true;
 }
 
-typedef struct Contents {
+typedef struct OutputContents {
     const FilePart *parts;
     int count;
-} Contents;
+} OutputContents;
 
-static bool write_parts(int file, const Contents *contents) {
+static bool write_parts(int file, const OutputContents *contents) {
     for (int i = 0; i < contents->count; i++)
         if (!write_all(file, contents->parts[i].data, contents->parts[i].bytes))
             return false;
@@ -57,12 +57,12 @@ static bool close_after(int file, bool good) {
     return good;
 }
 
-static bool write_in_place(const char *path, const Contents *contents) {
+static bool write_in_place(const char *path, const OutputContents *contents) {
     int file = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     return file >= 0 && close_after(file, write_parts(file, contents));
 }
 
-static bool fill(int file, const struct stat *old, const Contents *contents) {
+static bool fill(int file, const struct stat *old, const OutputContents *contents) {
     return (!old || fchmod(file, old->st_mode & 07777) == 0) && write_parts(file, contents);
 }
 
@@ -90,7 +90,7 @@ static int close_but_hold(int file) {
     return -1;
 }
 
-static bool replace_by_name(Arena *arena, const char *path, const struct stat *old, const Contents *contents) {
+static bool replace_by_name(Arena *arena, const char *path, const struct stat *old, const OutputContents *contents) {
     char *name;
     int file = temporary_open(arena, path, &name), held = -1;
     if (file < 0)
@@ -120,7 +120,7 @@ static bool name_file(Arena *arena, int file, const char *path, bool *named) {
     return true;
 }
 
-static bool replace(Arena *arena, const char *path, const struct stat *old, const Contents *contents) {
+static bool replace(Arena *arena, const char *path, const struct stat *old, const OutputContents *contents) {
     bool named = false;
     if (old && access(path, W_OK) != 0)
         return false;
@@ -137,7 +137,8 @@ static bool replace(Arena *arena, const char *path, const struct stat *old, cons
     return done ? named : replace_by_name(arena, path, old, contents);
 }
 
-static bool replace_undisturbed(Arena *arena, const char *path, const struct stat *old, const Contents *contents) {
+static bool replace_undisturbed(Arena *arena, const char *path, const struct stat *old,
+                                const OutputContents *contents) {
     sigset_t ending, before;
     sigemptyset(&ending);
     sigaddset(&ending, SIGQUIT);
@@ -151,7 +152,7 @@ static bool replace_undisturbed(Arena *arena, const char *path, const struct sta
     return good;
 }
 
-static bool write_file(Arena *arena, const char *path, const Contents *contents) {
+static bool write_file(Arena *arena, const char *path, const OutputContents *contents) {
     struct stat old;
     bool exists = stat(path, &old) == 0;
     if (exists && S_ISDIR(old.st_mode)) {
@@ -217,12 +218,12 @@ bool flush_standard_output(void) {
     return nobody_reads_output();
 }
 
-static bool write_standard_output(const Contents *contents) {
+static bool write_standard_output(const OutputContents *contents) {
     return flush_standard_output() && (write_parts(STDOUT_FILENO, contents) || nobody_reads_output());
 }
 
 bool write_whole_parts(const char *path, const FilePart *parts, int count) {
-    const Contents contents = {parts, count};
+    const OutputContents contents = {parts, count};
     if (strcmp(path, "-") == 0)
         return write_standard_output(&contents);
     if (!*path) {

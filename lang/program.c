@@ -526,14 +526,14 @@ void program_print(Text *text, const Program *program) {
 
 /* --- values of size expressions ----------------------------------------------------------------------------------- */
 
-typedef struct Sizes {
+typedef struct SizeValues {
     const SizeValue *values;
     int count;
-} Sizes;
+} SizeValues;
 
-static bool evaluate(const Expr *e, const Sizes *sizes, Value *result);
+static bool evaluate(const Expr *e, const SizeValues *sizes, Value *result);
 
-static bool evaluate_var(const Var *var, const Sizes *sizes, Value *result) {
+static bool evaluate_var(const Var *var, const SizeValues *sizes, Value *result) {
     for (int i = 0; i < sizes->count; i++)
         if (sizes->values[i].var == var) {
             *result = (Value){.type = var->type, .integer = sizes->values[i].value};
@@ -543,7 +543,7 @@ static bool evaluate_var(const Var *var, const Sizes *sizes, Value *result) {
 }
 
 /* Operands of && || ?: that do not count are not evaluated, so that one may protect another from a division by 0. */
-static bool evaluate_lazily(const Expr *e, const Sizes *sizes, Value *result) {
+static bool evaluate_lazily(const Expr *e, const SizeValues *sizes, Value *result) {
     Value first;
     if (!evaluate(e->args[0], sizes, &first))
         return false;
@@ -553,7 +553,7 @@ static bool evaluate_lazily(const Expr *e, const Sizes *sizes, Value *result) {
     return (first.integer != 0) == (e->op == OP_OR) || evaluate(e->args[1], sizes, result);
 }
 
-static bool evaluate_op(const Expr *e, const Sizes *sizes, Value *result) {
+static bool evaluate_op(const Expr *e, const SizeValues *sizes, Value *result) {
     if (e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR)
         return evaluate_lazily(e, sizes, result);
     if (op_info[e->op].class == CLASS_MATH)
@@ -570,7 +570,7 @@ static bool evaluate_op(const Expr *e, const Sizes *sizes, Value *result) {
     return true;
 }
 
-static bool evaluate(const Expr *e, const Sizes *sizes, Value *result) {
+static bool evaluate(const Expr *e, const SizeValues *sizes, Value *result) {
     switch (e->kind) {
     case EXPR_INT: *result = (Value){.type = e->type, .integer = e->integer}; return true;
     case EXPR_VAR: return evaluate_var(e->var, sizes, result);
@@ -586,7 +586,7 @@ static bool evaluate(const Expr *e, const Sizes *sizes, Value *result) {
 
 bool expr_evaluate(const Expr *e, const SizeValue *values, int count, int64_t *result) {
     Value value;
-    if (!evaluate(e, &(Sizes){values, count}, &value))
+    if (!evaluate(e, &(SizeValues){values, count}, &value))
         return false;
     *result = value.integer;
     return true;

@@ -53,17 +53,17 @@ static Sum *scaled_sum(Arena *arena, const Sum *sum, int64_t factor, int64_t plu
 
 /* --- the system --------------------------------------------------------------------------------------------------- */
 
-typedef struct Row {
+typedef struct SystemRow {
     int64_t constant;
     int64_t coefficients[COLUMN_LIMIT];
-} Row; /* constant + sum of coefficient * column >= 0 */
+} SystemRow; /* constant + sum of coefficient * column >= 0 */
 
 typedef struct System {
     Arena *arena;
     int column_count;
     Expr *columns[COLUMN_LIMIT];
     Sums sums; /* the rows before there are columns for all */
-    LIST(Row *) rows;
+    LIST(SystemRow *) rows;
 } System;
 
 static void add_sum(System *system, Sum *sum) {
@@ -240,7 +240,7 @@ static void add_facts(System *system, const Sums *facts) {
 
 /* --- elimination -------------------------------------------------------------------------------------------------- */
 
-static int64_t row_divisor(const Row *row, int columns) {
+static int64_t row_divisor(const SystemRow *row, int columns) {
     int64_t divisor = 0;
     for (int i = 0; i < columns; i++)
         divisor = greatest_divisor(divisor, row->coefficients[i]);
@@ -248,7 +248,7 @@ static int64_t row_divisor(const Row *row, int columns) {
 }
 
 /* Adds a row, divided by its common divisor: whole numbers let the constant round down. True on a contradiction. */
-static bool push_row(System *system, Row *row) {
+static bool push_row(System *system, SystemRow *row) {
     int64_t divisor = row_divisor(row, system->column_count);
     if (divisor == 0)
         return row->constant < 0;
@@ -256,7 +256,7 @@ static bool push_row(System *system, Row *row) {
     for (int i = 0; i < system->column_count; i++)
         row->coefficients[i] /= divisor;
     for (int i = 0; i < system->rows.count; i++) {
-        Row *other = system->rows.items[i];
+        SystemRow *other = system->rows.items[i];
         if (memcmp(other->coefficients, row->coefficients, sizeof(int64_t) * (size_t)system->column_count) != 0)
             continue;
         if (row->constant < other->constant)
@@ -270,7 +270,7 @@ static bool push_row(System *system, Row *row) {
 static bool push_rows_of_sums(System *system) {
     for (int i = 0; i < system->sums.count; i++) {
         const Sum *sum = system->sums.items[i];
-        Row *row = ARENA_NEW(system->arena, Row);
+        SystemRow *row = ARENA_NEW(system->arena, SystemRow);
         row->constant = sum->constant;
         bool complete = true;
         for (int t = 0; t < sum->count && complete; t++) {
@@ -320,9 +320,9 @@ static int cheapest_column(const System *system) {
 }
 
 /* a * p + b * n, where p > 0 and n < 0 are the column's coefficients in b and a; NULL on overflow. */
-static Row *combine_rows(const System *system, const Row *a, const Row *b, int column) {
+static SystemRow *combine_rows(const System *system, const SystemRow *a, const SystemRow *b, int column) {
     int64_t of_a = -b->coefficients[column], of_b = a->coefficients[column];
-    Row *row = ARENA_NEW(system->arena, Row);
+    SystemRow *row = ARENA_NEW(system->arena, SystemRow);
     for (int i = -1; i < system->column_count; i++) {
         int64_t x, y, *to = i < 0 ? &row->constant : &row->coefficients[i];
         if (__builtin_mul_overflow(i < 0 ? a->constant : a->coefficients[i], of_a, &x) ||
@@ -335,7 +335,7 @@ static Row *combine_rows(const System *system, const Row *a, const Row *b, int c
 
 /* Replaces the rows that hold the column by all combinations without it. True on a contradiction. */
 static bool eliminate(System *system, int column) {
-    Row **rows = system->rows.items;
+    SystemRow **rows = system->rows.items;
     int count = system->rows.count;
     memset(&system->rows, 0, sizeof system->rows);
     for (int i = 0; i < count; i++)
@@ -345,7 +345,7 @@ static bool eliminate(System *system, int column) {
         for (int j = 0; j < count; j++) {
             if (rows[i]->coefficients[column] <= 0 || rows[j]->coefficients[column] >= 0)
                 continue;
-            Row *row = combine_rows(system, rows[i], rows[j], column);
+            SystemRow *row = combine_rows(system, rows[i], rows[j], column);
             if (row && push_row(system, row))
                 return true;
         }

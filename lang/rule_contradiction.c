@@ -6,15 +6,15 @@
 #include <string.h>
 
 /* What is known of a predicate: least <= value <= most. */
-typedef struct Bounds {
+typedef struct PredicateBounds {
     const char *name;
     int64_t least, most;
-} Bounds;
+} PredicateBounds;
 
-typedef struct Known {
+typedef struct KnownPredicates {
     Arena *arena;
-    LIST(Bounds) bounds;
-} Known;
+    LIST(PredicateBounds) bounds;
+} KnownPredicates;
 
 /* If the first is at least 1, the second is within these bounds. */
 static const struct Implication {
@@ -27,22 +27,22 @@ static const struct Implication {
 };
 
 /* Predicates are never negative: one that has no value makes a rule not apply. */
-static Bounds *bounds_of(Known *known, const char *name) {
+static PredicateBounds *bounds_of(KnownPredicates *known, const char *name) {
     for (int i = 0; i < known->bounds.count; i++)
         if (strcmp(known->bounds.items[i].name, name) == 0)
             return &known->bounds.items[i];
-    list_push(known->arena, &known->bounds, ((Bounds){name, 0, INT64_MAX}));
+    list_push(known->arena, &known->bounds, ((PredicateBounds){name, 0, INT64_MAX}));
     return &known->bounds.items[known->bounds.count - 1];
 }
 
-static void narrow(Known *known, const char *name, int64_t least, int64_t most) {
-    Bounds *bounds = bounds_of(known, name);
+static void narrow(KnownPredicates *known, const char *name, int64_t least, int64_t most) {
+    PredicateBounds *bounds = bounds_of(known, name);
     bounds->least = bounds->least < least ? least : bounds->least;
     bounds->most = bounds->most > most ? most : bounds->most;
 }
 
 /* An index needs so many axes, or reductions. */
-static void need_loops(Known *known, const PrimArg *condition) {
+static void need_loops(KnownPredicates *known, const PrimArg *condition) {
     int index, predicate = condition->kind == ARG_NAME ? predicate_find(condition->name, &index) : -1;
     if (predicate == PREDICATE_EXTENT || predicate == PREDICATE_TERMS)
         narrow(known, predicate_spellings[predicate == PREDICATE_EXTENT ? PREDICATE_RANK : PREDICATE_SUMS],
@@ -57,8 +57,8 @@ static char mirrored(char op) {
     return at ? pairs[(at - pairs) ^ 1] : op;
 }
 
-static void compare(Known *known, const char *name, char op, int64_t value) {
-    Bounds *bounds = bounds_of(known, name);
+static void compare(KnownPredicates *known, const char *name, char op, int64_t value) {
+    PredicateBounds *bounds = bounds_of(known, name);
     switch (op) {
     case '<': narrow(known, name, 0, value > 0 ? value - 1 : -1); return;
     case 'l': narrow(known, name, 0, value); return;
@@ -69,7 +69,7 @@ static void compare(Known *known, const char *name, char op, int64_t value) {
     }
 }
 
-static void add_condition(Known *known, const PrimArg *condition) {
+static void add_condition(KnownPredicates *known, const PrimArg *condition) {
     need_loops(known, condition);
     if (condition->kind == ARG_NAME)
         narrow(known, condition->name, 1, INT64_MAX);
@@ -82,7 +82,7 @@ static void add_condition(Known *known, const PrimArg *condition) {
         compare(known, b->name, mirrored(condition->op), a->value);
 }
 
-static bool is_empty(Known *known) {
+static bool is_empty(KnownPredicates *known) {
     for (size_t i = 0; i < sizeof implications / sizeof *implications; i++) {
         const struct Implication *row = &implications[i];
         if (bounds_of(known, predicate_spellings[row->first])->least > 0)
@@ -95,7 +95,7 @@ static bool is_empty(Known *known) {
 }
 
 const PrimArg *rule_contradiction(const Rule *rule) {
-    Known known = {.arena = arena_new()};
+    KnownPredicates known = {.arena = arena_new()};
     const PrimArg *never = NULL;
     for (int p = PREDICATE_REDUCTION; p <= PREDICATE_REUSE; p++)
         narrow(&known, predicate_spellings[p], 0, 1);

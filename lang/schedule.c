@@ -348,15 +348,15 @@ int schedule_hole_place(const Schedule *schedule, const PrimArg *hole) {
 
 /* --- constraints --- */
 
-typedef struct Constraint {
+typedef struct ConstraintEvaluation {
     const Schedule *schedule;
     const int64_t *choices;
     bool undefined; /* a division by 0, an overflow, an unknown name: it does not hold */
-} Constraint;
+} ConstraintEvaluation;
 
-static int64_t constraint_value(Constraint *constraint, const PrimArg *argument);
+static int64_t constraint_value(ConstraintEvaluation *constraint, const PrimArg *argument);
 
-static int64_t operation_value(Constraint *constraint, const PrimArg *argument) {
+static int64_t operation_value(ConstraintEvaluation *constraint, const PrimArg *argument) {
     int64_t a = constraint_value(constraint, &argument->items[0]);
     int64_t b = constraint_value(constraint, &argument->items[1]), value = 0;
     switch (argument->op) {
@@ -378,7 +378,7 @@ static int64_t operation_value(Constraint *constraint, const PrimArg *argument) 
     return argument->op == '/' ? floor : a - floor * b;
 }
 
-static int64_t constraint_value(Constraint *constraint, const PrimArg *argument) {
+static int64_t constraint_value(ConstraintEvaluation *constraint, const PrimArg *argument) {
     if (argument->kind == ARG_INT)
         return argument->value;
     if (argument->kind == ARG_OP)
@@ -389,7 +389,7 @@ static int64_t constraint_value(Constraint *constraint, const PrimArg *argument)
 }
 
 bool constraint_holds(const Schedule *schedule, const Prim *require, const int64_t *choices) {
-    Constraint constraint = {.schedule = schedule, .choices = choices};
+    ConstraintEvaluation constraint = {.schedule = schedule, .choices = choices};
     return constraint_value(&constraint, &require->args[0]) && !constraint.undefined;
 }
 
@@ -403,16 +403,16 @@ int schedule_broken(const Schedule *schedule, const int64_t *choices) {
 
 /* --- filling --- */
 
-typedef struct Filling {
+typedef struct HoleFilling {
     Arena *arena;
     const Schedule *schedule;
     const int64_t *choices;
     bool names; /* only holes that stand for names */
     int next;   /* the number of the next hole that shares no name with one before */
-} Filling;
+} HoleFilling;
 
 /* The choice of a hole: an integer, or what stands at that place of its list. */
-static PrimArg choice_of(const Filling *filling, const PrimArg *hole, int number) {
+static PrimArg choice_of(const HoleFilling *filling, const PrimArg *hole, int number) {
     const PrimArg *first = schedule_hole_first(filling->schedule, hole);
     PrimArg filled = {.kind = ARG_INT, .key = hole->key, .loc = hole->loc, .value = filling->choices[number]};
     if (!hole_has_names(filling->schedule, hole))
@@ -424,7 +424,7 @@ static PrimArg choice_of(const Filling *filling, const PrimArg *hole, int number
     return filled;
 }
 
-static PrimArg fill_argument(Filling *filling, const PrimArg *argument) {
+static PrimArg fill_argument(HoleFilling *filling, const PrimArg *argument) {
     PrimArg filled = *argument;
     if (argument->kind == ARG_HOLE) {
         bool first = first_of_name(filling->schedule, argument);
@@ -460,7 +460,7 @@ static Schedule *fill(Arena *arena, const Schedule *schedule, const int64_t *cho
     *filled = *schedule;
     filled->count = 0;
     filled->prims = ARENA_ARRAY(arena, Prim, schedule->count);
-    Filling filling = {arena, schedule, choices, names, 0};
+    HoleFilling filling = {arena, schedule, choices, names, 0};
     for (int i = 0; i < schedule->count; i++) {
         if (schedule->prims[i].op == PRIM_REQUIRE && !names)
             continue;
@@ -485,11 +485,11 @@ Schedule *schedule_fill_names(Arena *arena, const Schedule *schedule, const int6
     return fill(arena, schedule, choices, true);
 }
 
-typedef struct Sample {
+typedef struct HoleSample {
     const Schedule *schedule;
     int64_t *choices;
     int number, count;
-} Sample;
+} HoleSample;
 
 static int64_t sample_of(const PrimArg *hole, int number) {
     static const int64_t sizes[SIZE_SAMPLES] = {1, 4, 16};
@@ -498,7 +498,7 @@ static int64_t sample_of(const PrimArg *hole, int number) {
     return hole->items[0].kind == ARG_INT ? hole->items[number * (hole->count - 1) / (SIZE_SAMPLES - 1)].value : 0;
 }
 
-static void sample_holes(Sample *sample, const PrimArg *argument) {
+static void sample_holes(HoleSample *sample, const PrimArg *argument) {
     bool hole = argument->kind == ARG_HOLE;
     if (hole && first_of_name(sample->schedule, argument))
         sample->choices[sample->count++] = sample_of(argument, sample->number);
@@ -507,7 +507,7 @@ static void sample_holes(Sample *sample, const PrimArg *argument) {
 }
 
 int64_t *schedule_sample(Arena *arena, const Schedule *schedule, int number) {
-    Sample sample = {schedule, ARENA_ARRAY(arena, int64_t, schedule_hole_count(schedule) + 1), number, 0};
+    HoleSample sample = {schedule, ARENA_ARRAY(arena, int64_t, schedule_hole_count(schedule) + 1), number, 0};
     for (int i = 0; i < schedule->count; i++)
         for (int a = 0; a < schedule->prims[i].arg_count; a++)
             sample_holes(&sample, &schedule->prims[i].args[a]);

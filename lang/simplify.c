@@ -141,13 +141,13 @@ static Expr *simplify_equation(Arena *arena, Expr *e, Expr *a, Expr *b) {
 
 /* --- chains: a && b && c, min(min(a, b), c) ----------------------------------------------------------------------- */
 
-typedef struct Chain {
+typedef struct OperatorChain {
     Arena *arena;
     Op op;
     LIST(Expr *) members;
-} Chain;
+} OperatorChain;
 
-static void collect_members(Chain *chain, Expr *e, bool simplified) {
+static void collect_members(OperatorChain *chain, Expr *e, bool simplified) {
     if (expr_is_op(e, chain->op)) {
         collect_members(chain, e->args[0], simplified);
         collect_members(chain, e->args[1], simplified);
@@ -162,10 +162,15 @@ static bool is_inequality(const Expr *e) {
     return e->kind == EXPR_OP && e->op >= OP_LT && e->op <= OP_GE && is_index(e->args[0]);
 }
 
-typedef enum Relation { RELATION_NONE, RELATION_KEEP_FIRST, RELATION_KEEP_SECOND, RELATION_ABSORB } Relation;
+typedef enum MemberRelation {
+    RELATION_NONE,
+    RELATION_KEEP_FIRST,
+    RELATION_KEEP_SECOND,
+    RELATION_ABSORB
+} MemberRelation;
 
 /* Of two inequalities D < 0 and F < 0 under && (under || the weaker one stays, and together they may always hold). */
-static Relation relate_inequalities(Arena *arena, Op op, const Expr *a, const Expr *b) {
+static MemberRelation relate_inequalities(Arena *arena, Op op, const Expr *a, const Expr *b) {
     Sum d, f, difference, total;
     if (!inequality_of(&d, arena, a->op, a->args[0], a->args[1], false) ||
         !inequality_of(&f, arena, b->op, b->args[0], b->args[1], false))
@@ -182,7 +187,7 @@ static Relation relate_inequalities(Arena *arena, Op op, const Expr *a, const Ex
     return !total.overflow && total.count == 0 && decided ? RELATION_ABSORB : RELATION_NONE;
 }
 
-static Relation relate_logic(Arena *arena, Op op, Expr *a, Expr *b) {
+static MemberRelation relate_logic(Arena *arena, Op op, Expr *a, Expr *b) {
     if (expr_equal(a, b))
         return RELATION_KEEP_FIRST;
     if (a->lanes == 1 && is_inequality(a) && is_inequality(b))
@@ -194,7 +199,7 @@ static Relation relate_logic(Arena *arena, Op op, Expr *a, Expr *b) {
                                                                                                  : RELATION_NONE;
 }
 
-static Relation relate_extremes(Arena *arena, Op op, Expr *a, Expr *b) {
+static MemberRelation relate_extremes(Arena *arena, Op op, Expr *a, Expr *b) {
     Sum d;
     if (expr_equal(a, b))
         return RELATION_KEEP_FIRST;
@@ -211,16 +216,16 @@ static Relation relate_extremes(Arena *arena, Op op, Expr *a, Expr *b) {
     return sign == 0 ? RELATION_NONE : (sign < 0) == (op == OP_MIN) ? RELATION_KEEP_FIRST : RELATION_KEEP_SECOND;
 }
 
-static Relation relate(const Chain *chain, Expr *a, Expr *b) {
+static MemberRelation relate(const OperatorChain *chain, Expr *a, Expr *b) {
     bool logic = chain->op == OP_AND || chain->op == OP_OR;
     return logic ? relate_logic(chain->arena, chain->op, a, b) : relate_extremes(chain->arena, chain->op, a, b);
 }
 
 /* Drops what another member implies; true when two members together decide the chain. */
-static bool reduce_chain(Chain *chain) {
+static bool reduce_chain(OperatorChain *chain) {
     for (int i = 0; i < chain->members.count; i++)
         for (int j = i + 1; j < chain->members.count; j++) {
-            Relation relation = relate(chain, chain->members.items[i], chain->members.items[j]);
+            MemberRelation relation = relate(chain, chain->members.items[i], chain->members.items[j]);
             if (relation == RELATION_ABSORB)
                 return true;
             if (relation == RELATION_NONE)
@@ -235,7 +240,7 @@ static bool reduce_chain(Chain *chain) {
     return false;
 }
 
-static Expr *chain_expr(const Chain *chain) {
+static Expr *chain_expr(const OperatorChain *chain) {
     Expr *e = chain->members.items[0];
     for (int i = 1; i < chain->members.count; i++)
         e = expr_binary(chain->arena, chain->op, e, chain->members.items[i]);
@@ -249,7 +254,7 @@ static bool is_bool_constant(const Expr *e, bool value) {
 }
 
 static Expr *simplify_logic(Arena *arena, Expr *e) {
-    Chain chain = {.arena = arena, .op = e->op};
+    OperatorChain chain = {.arena = arena, .op = e->op};
     bool neutral = e->op == OP_AND;
     collect_members(&chain, e, false);
     for (int i = 0; i < chain.members.count; i++) {
@@ -266,7 +271,7 @@ static Expr *simplify_logic(Arena *arena, Expr *e) {
 }
 
 static Expr *simplify_extreme(Arena *arena, Expr *e) {
-    Chain chain = {.arena = arena, .op = e->op};
+    OperatorChain chain = {.arena = arena, .op = e->op};
     collect_members(&chain, e, false);
     if (chain.members.count <= CHAIN_LIMIT)
         reduce_chain(&chain);

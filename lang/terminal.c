@@ -88,7 +88,7 @@ const char *shown_line(Arena *arena, const char *text) {
 /* --- JSON --- */
 
 /* Of the process, as its standard error is. */
-static struct Array {
+static struct JsonArray {
     FILE *stream; /* NULL: closed */
     int count;
     char *pending; /* the line that is being shown piece by piece */
@@ -123,7 +123,7 @@ bool json_is_open(void) {
 bool json_open(FILE *stream) {
     if (array.stream)
         return false;
-    array = (struct Array){.stream = stream};
+    array = (struct JsonArray){.stream = stream};
     fputs("[\n", stream);
     return true;
 }
