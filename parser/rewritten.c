@@ -177,14 +177,14 @@ static int clause_start(Parser *parser, int position) {
     return -1;
 }
 
-typedef struct Ends {
+typedef struct RangeTokens {
     int begin, begin_last; /* the tokens of the first value; begin_last < begin: it is 0 */
     int end, end_last;
     bool inclusive; /* the end is the last value itself */
-} Ends;
+} RangeTokens;
 
 /* "range(N)", "range(1, N)", "[0, N)", "(0, N)", "[0, N]": the bracket is at `open`. False: it is none of these. */
-static bool ends_in_brackets(Parser *parser, int open, bool function, Ends *ends) {
+static bool ends_in_brackets(Parser *parser, int open, bool function, RangeTokens *ends) {
     int comma = 0, at = open + 1;
     for (int kind; (kind = kind_at(parser, at)) && kind != ')' && kind != ']' && kind != '}'; at++) {
         if (kind == ',' && comma)
@@ -192,21 +192,21 @@ static bool ends_in_brackets(Parser *parser, int open, bool function, Ends *ends
         comma = kind == ',' ? at : comma;
         at = opens_bracket(kind) ? closing_bracket(parser, at) : at;
     }
-    *ends = (Ends){open + 1, comma - 1, comma ? comma + 1 : open + 1, at - 1, kind_at(parser, at) == ']'};
+    *ends = (RangeTokens){open + 1, comma - 1, comma ? comma + 1 : open + 1, at - 1, kind_at(parser, at) == ']'};
     if (!comma)
         ends->begin_last = open;
     return (comma || function) && (kind_at(parser, at) == ')' || kind_at(parser, at) == ']');
 }
 
 /* "0 to N", "0 until N", and after "=" also "0:N". */
-static bool ends_between(Parser *parser, int first, bool colon, Ends *ends) {
+static bool ends_between(Parser *parser, int first, bool colon, RangeTokens *ends) {
     static const char *const words[] = {"to", "until", "upto", "till", "through", NULL};
     int at = first;
     while (kind_at(parser, at) && kind_at(parser, at) != '}' && kind_at(parser, at) != ',' &&
            !is_word(parser, at, words) && !(colon && kind_at(parser, at) == ':'))
         at++;
     bool found = is_word(parser, at, words) || kind_at(parser, at) == ':';
-    *ends = (Ends){first, at - 1, at + 1, found ? value_end(parser, at + 1) : at, false};
+    *ends = (RangeTokens){first, at - 1, at + 1, found ? value_end(parser, at + 1) : at, false};
     return found && at > first;
 }
 
@@ -218,7 +218,7 @@ const char *rewritten_range(Parser *parser, int position, int *start) {
     bool says = name > 0 && is_word(parser, name + 1, from);
     if (name < 0 || !token_is_name(kind_at(parser, name)) || (link != IN && link != '=' && !says))
         return NULL;
-    Ends ends;
+    RangeTokens ends;
     bool function = is_word(parser, first, range) && kind_at(parser, first + 1) == '(';
     bool brackets = function || (link == IN && opens_bracket(kind_at(parser, first)));
     if (brackets ? !ends_in_brackets(parser, first + function, function, &ends)

@@ -346,11 +346,11 @@ static bool slip_two_to_63(const SyntaxError *error) {
 /* --- what was expected --- */
 
 /* Groups of tokens that have a name. An earlier group takes its tokens from the later ones. */
-typedef struct Group {
+typedef struct TokenGroup {
     int test; /* the group is expected if this token is */
     const char *words;
     const int *members; /* ends with 0 */
-} Group;
+} TokenGroup;
 
 static const int expression_members[] = {IDENT, INTEGER, REAL, DOT_DIGITS, TYPE, STRING, '(', '-', '!', 0};
 static const int assignment_members[] = {'=', '(', ',', COMBINER_NAME, COMBINER_UPDATE, 0};
@@ -361,7 +361,7 @@ static const int string_members[] = {STRING, 0};
 static const int number_members[] = {INTEGER, 0};
 static const int end_members[] = {0};
 
-static const Group groups[] = {
+static const TokenGroup groups[] = {
     {'!', "an expression", expression_members},
     {ADD_ASSIGN, "an assignment, as '=' or '+=!'", assignment_members},
     {DEF, "a definition (def, export, import, schedule, rule, combiner or instr)", item_members},
@@ -387,7 +387,7 @@ enum { MOST_EXPECTED = 3 };
 static int collect_expected(bool *expected, const char **words, int most) {
     int count = 0;
     bool names = expected[IDENT];
-    for (const Group *group = groups; group->words; group++) {
+    for (const TokenGroup *group = groups; group->words; group++) {
         if (!expected[group->test])
             continue;
         if (count < most)
