@@ -76,11 +76,11 @@ typedef struct View {
     const int64_t *fixed; /* extents that headers or exports give as numbers (extents.c), 0: not so; NULL: none is */
 } View;
 
-typedef struct Part {
+typedef struct VersionPart {
     Tensor *tensor;
     int version;
     const char *suffix;
-} Part;
+} VersionPart;
 
 typedef struct Cover Cover;
 
@@ -93,7 +93,7 @@ typedef struct Variable {
     bool written; /* a definition was made, or failed */
     View view;    /* the newest version; view.tensor is NULL before the first definition */
     LIST(Tensor *) versions;
-    LIST(Part) parts;        /* tensors that a version is computed from: named VERSION.SUFFIX */
+    LIST(VersionPart) parts; /* tensors that a version is computed from: named VERSION.SUFFIX */
     Tensor *initial;         /* what the caller's buffer holds (ROLE_INITIAL), if that is read or may be */
     Cover *cover;            /* of a result that may keep some of the caller's buffer (cover.c); else NULL */
     struct Variable *beside; /* links variables that one statement defines together: the next one towards the first */

@@ -9,16 +9,16 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct Check {
+typedef struct CombinerCheck {
     CallFrame frame;
     Builder builder;
     const AstCombiner *ast;
     Combiner *made;
-} Check;
+} CombinerCheck;
 
 /* --- the two sides ------------------------------------------------------------------------------------------------ */
 
-static bool check_count(Check *c, int count, const char *what, Loc loc) {
+static bool check_count(CombinerCheck *c, int count, const char *what, Loc loc) {
     if (count == c->made->count)
         return true;
     ERROR(&c->frame, combiner_count, loc, c->ast->name.text, c->made->count, c->made->count == 1 ? "" : "s", what,
@@ -30,7 +30,7 @@ static Loc exprs_loc(const AstExprs *list, Loc otherwise) {
     return list->count ? loc_join(list->items[0]->loc, list->items[list->count - 1]->loc) : otherwise;
 }
 
-static bool check_counts(Check *c) {
+static bool check_counts(CombinerCheck *c) {
     const AstCombiner *ast = c->ast;
     Loc right = ast->right.count ? ast->right.items[0].loc : ast->name.loc;
     bool good = check_count(c, ast->right.count, "its right side", right);
@@ -39,7 +39,7 @@ static bool check_counts(Check *c) {
     return good;
 }
 
-static const Var *add_parameter(Check *c, const AstParameter *parameter) {
+static const Var *add_parameter(CombinerCheck *c, const AstParameter *parameter) {
     const Symbol *known = frame_symbol(&c->frame, parameter->name.text);
     if (known) {
         ERROR(&c->frame, duplicate_name, parameter->name.loc, parameter->name.text);
@@ -53,14 +53,14 @@ static const Var *add_parameter(Check *c, const AstParameter *parameter) {
     return var;
 }
 
-static const Var **add_side(Check *c, const AstParameters *list) {
+static const Var **add_side(CombinerCheck *c, const AstParameters *list) {
     const Var **vars = ARENA_ARRAY(c->builder.arena, const Var *, list->count);
     for (int i = 0; i < list->count; i++)
         vars[i] = add_parameter(c, &list->items[i]);
     return vars;
 }
 
-static void check_types(Check *c) {
+static void check_types(CombinerCheck *c) {
     for (int i = 0; i < c->made->count; i++) {
         const Var *left = c->made->left[i], *right = c->made->right[i];
         if (left->type == right->type)
@@ -72,7 +72,7 @@ static void check_types(Check *c) {
 }
 
 /* Added after the combiner's own names, so that a parameter may have one of these names. */
-static void add_numbers(Check *c) {
+static void add_numbers(CombinerCheck *c) {
     Arena *arena = c->builder.arena;
     frame_add(&c->frame, SYMBOL_SCALAR, "inf", c->ast->name.loc)->value = expr_constant(arena, TYPE_FLOAT, INFINITY);
     frame_add(&c->frame, SYMBOL_SCALAR, "nan", c->ast->name.loc)->value = expr_constant(arena, TYPE_FLOAT, NAN);
@@ -80,7 +80,7 @@ static void add_numbers(Check *c) {
 
 /* --- the claims --------------------------------------------------------------------------------------------------- */
 
-static void read_properties(Check *c) {
+static void read_properties(CombinerCheck *c) {
     static const char *const words[] = {"associative", "commutative"};
     bool *const claims[] = {&c->made->associative, &c->made->commutative};
     for (int i = 0; i < c->ast->properties.count; i++) {
@@ -104,7 +104,7 @@ static void read_properties(Check *c) {
 /* --- its expressions ---------------------------------------------------------------------------------------------- */
 
 /* The value of a component; NULL after an error. */
-static Expr *component_value(Check *c, const AstExpr *ast, int component) {
+static Expr *component_value(CombinerCheck *c, const AstExpr *ast, int component) {
     Statement s = {.frame = &c->frame, .builder = &c->builder, .in_combiner = true};
     const Var *left = c->made->left[component];
     Typed typed = translate(&s, ast);
@@ -134,7 +134,7 @@ static bool is_constant(const Expr *e) {
     return e->kind == EXPR_INT || e->kind == EXPR_REAL;
 }
 
-static void make_exprs(Check *c) {
+static void make_exprs(CombinerCheck *c) {
     for (int i = 0; i < c->made->count; i++) {
         c->made->result[i] = component_value(c, c->ast->values.items[i], i);
         const AstExpr *identity = c->ast->identity.items[i];
@@ -149,7 +149,7 @@ static void make_exprs(Check *c) {
 static Combiner *make_combiner(Checker *checker, CombinerDefinition *definition) {
     AstDef empty = {.name = definition->ast->name};
     Definition nowhere = {.ast = &empty, .file = definition->file};
-    Check c = {.ast = definition->ast, .builder = {.checker = checker, .arena = checker->arena}};
+    CombinerCheck c = {.ast = definition->ast, .builder = {.checker = checker, .arena = checker->arena}};
     c.frame = (CallFrame){.builder = &c.builder, .definition = &nowhere, .prefix = ""};
     Combiner *made = c.made = ARENA_NEW(checker->arena, Combiner);
     made->name = c.ast->name.text;

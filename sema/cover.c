@@ -7,27 +7,27 @@
 #include "sema/check.h"
 
 /* begin <= index < end in each dimension. */
-typedef struct Box {
+typedef struct IndexBox {
     Expr **begin, **end;
     Expr *condition; /* over the indices of the Cover; NULL: there is none */
-} Box;
+} IndexBox;
 
 struct Cover {
     int rank;
     Loc loc;
     const char *declaration; /* of the result, for a hint */
     bool read;
-    Box whole;
+    IndexBox whole;
     const Var **indices; /* of the whole, from 0 in each dimension */
-    LIST(Box) boxes;
+    LIST(IndexBox) boxes;
 };
 
 static Expr *sum(Arena *arena, Expr *a, Expr *b) {
     return size_normal(arena, expr_binary(arena, OP_ADD, a, b));
 }
 
-static Box new_box(Arena *arena, int rank) {
-    return (Box){ARENA_ARRAY(arena, Expr *, rank), ARENA_ARRAY(arena, Expr *, rank), NULL};
+static IndexBox new_box(Arena *arena, int rank) {
+    return (IndexBox){ARENA_ARRAY(arena, Expr *, rank), ARENA_ARRAY(arena, Expr *, rank), NULL};
 }
 
 void cover_begin(Builder *builder, Variable *variable, const View *whole, Loc loc, const char *declaration) {
@@ -57,7 +57,7 @@ static Expr *over_whole(Arena *arena, const Cover *cover, const View *part, cons
 /* While parameters have no values, ranges are made up, and a condition without data may turn out to hold everywhere. */
 void cover_add(Builder *builder, Cover *cover, const View *part, const Var *const *axes, Expr *condition) {
     Arena *arena = builder->arena;
-    Box box = new_box(arena, cover->rank);
+    IndexBox box = new_box(arena, cover->rank);
     for (int d = 0; d < cover->rank; d++) {
         box.begin[d] = builder->names_only ? cover->whole.begin[d] : part->lower[d];
         box.end[d] = builder->names_only ? cover->whole.end[d] : sum(arena, part->lower[d], part->dims[d]);
@@ -82,7 +82,7 @@ static bool at_most(const Builder *builder, Expr *a, Expr *b) {
             affine_never_negative(builder->arena, &difference, &builder->facts));
 }
 
-static bool lies_in(const Builder *builder, const Box *part, const Box *box, int rank) {
+static bool lies_in(const Builder *builder, const IndexBox *part, const IndexBox *box, int rank) {
     bool inside = true, empty = false;
     for (int d = 0; d < rank; d++) {
         inside = inside && at_most(builder, box->begin[d], part->begin[d]);
@@ -92,8 +92,8 @@ static bool lies_in(const Builder *builder, const Box *part, const Box *box, int
     return inside || empty;
 }
 
-static Box with_edge(Arena *arena, const Box *part, int rank, int dimension, Expr *begin, Expr *end) {
-    Box made = new_box(arena, rank);
+static IndexBox with_edge(Arena *arena, const IndexBox *part, int rank, int dimension, Expr *begin, Expr *end) {
+    IndexBox made = new_box(arena, rank);
     for (int d = 0; d < rank; d++) {
         made.begin[d] = d == dimension && begin ? begin : part->begin[d];
         made.end[d] = d == dimension && end ? end : part->end[d];
@@ -110,7 +110,7 @@ static Expr *at_edge(Arena *arena, const Cover *cover, int dimension, Op op, Exp
 }
 
 /* What holds beside the part, where nothing has to be defined. */
-static void add_beside(Arena *arena, const Cover *cover, const Box *part, Conditions *conditions) {
+static void add_beside(Arena *arena, const Cover *cover, const IndexBox *part, Conditions *conditions) {
     for (int d = 0; d < cover->rank; d++) {
         if (!size_equal(arena, part->begin[d], cover->whole.begin[d]))
             list_push(arena, conditions, at_edge(arena, cover, d, OP_LT, part->begin[d]));
@@ -120,7 +120,7 @@ static void add_beside(Arena *arena, const Cover *cover, const Box *part, Condit
 }
 
 /* Whether one of the conditions holds in all of the part, as j >= i does in the last column. */
-static bool one_holds_in_part(Arena *arena, const Cover *cover, const Box *part, const Conditions *conditions) {
+static bool one_holds_in_part(Arena *arena, const Cover *cover, const IndexBox *part, const Conditions *conditions) {
     Conditions inside = {0};
     for (int d = 0; d < cover->rank; d++) {
         list_push(arena, &inside, at_edge(arena, cover, d, OP_GE, part->begin[d]));
@@ -134,11 +134,11 @@ static bool one_holds_in_part(Arena *arena, const Cover *cover, const Box *part,
 }
 
 /* Whether the boxes that hold the whole part define each element of it. */
-static bool is_defined(const Builder *builder, const Cover *cover, const Box *part) {
+static bool is_defined(const Builder *builder, const Cover *cover, const IndexBox *part) {
     Arena *arena = builder->arena;
     Conditions conditions = {0};
     for (int i = 0; i < cover->boxes.count; i++) {
-        const Box *box = &cover->boxes.items[i];
+        const IndexBox *box = &cover->boxes.items[i];
         if (!lies_in(builder, part, box, cover->rank))
             continue;
         if (!box->condition)
@@ -153,19 +153,19 @@ static bool is_defined(const Builder *builder, const Cover *cover, const Box *pa
 
 /* edge: the first one to split at; two for each dimension of each box. Wherever an edge lies, both sides of it together
  * hold the part. */
-static bool is_covered(const Builder *builder, const Cover *cover, const Box *part, int edge, int *steps) {
+static bool is_covered(const Builder *builder, const Cover *cover, const IndexBox *part, int edge, int *steps) {
     Arena *arena = builder->arena;
     if (is_defined(builder, cover, part))
         return true;
     if (edge == 2 * cover->rank * cover->boxes.count || --*steps < 0)
         return false;
-    const Box *box = &cover->boxes.items[edge / 2 / cover->rank];
+    const IndexBox *box = &cover->boxes.items[edge / 2 / cover->rank];
     int d = edge / 2 % cover->rank;
     Expr *at = edge % 2 ? box->end[d] : box->begin[d];
     if (at_most(builder, at, part->begin[d]) || at_most(builder, part->end[d], at))
         return is_covered(builder, cover, part, edge + 1, steps);
-    Box before = with_edge(arena, part, cover->rank, d, NULL, at);
-    Box after = with_edge(arena, part, cover->rank, d, at, NULL);
+    IndexBox before = with_edge(arena, part, cover->rank, d, NULL, at);
+    IndexBox after = with_edge(arena, part, cover->rank, d, at, NULL);
     return is_covered(builder, cover, &before, edge + 1, steps) && is_covered(builder, cover, &after, edge + 1, steps);
 }
 

@@ -25,7 +25,7 @@ void name_versions(CallFrame *frame) {
         for (int v = 0; v < variable->versions.count; v++)
             variable->versions.items[v]->name = version_name(frame, variable, v);
         for (int p = 0; p < variable->parts.count; p++) {
-            const Part *part = &variable->parts.items[p];
+            const VersionPart *part = &variable->parts.items[p];
             const char *name = version_name(frame, variable, part->version);
             part->tensor->name = arena_printf(frame->builder->arena, "%s.%s", name, part->suffix);
         }
@@ -55,32 +55,32 @@ static void make_names_unique(Builder *builder) {
 
 /* --- tensors by address --- */
 
-typedef struct Place {
+typedef struct TensorPlace {
     const Tensor *tensor;
     int stage; /* the stage that writes it, or -1 */
     bool read;
-} Place;
+} TensorPlace;
 
 /* Sorted by address, for lookup only: the order means nothing. */
-typedef struct Places {
-    Place *items;
+typedef struct TensorPlaces {
+    TensorPlace *items;
     int count;
-} Places;
+} TensorPlaces;
 
 static int compare_places(const void *a, const void *b) {
-    const Tensor *left = ((const Place *)a)->tensor, *right = ((const Place *)b)->tensor;
+    const Tensor *left = ((const TensorPlace *)a)->tensor, *right = ((const TensorPlace *)b)->tensor;
     return (left > right) - (left < right);
 }
 
-static Place *find_place(const Places *places, const Tensor *tensor) {
-    Place key = {.tensor = tensor};
+static TensorPlace *find_place(const TensorPlaces *places, const Tensor *tensor) {
+    TensorPlace key = {.tensor = tensor};
     return bsearch(&key, places->items, (size_t)places->count, sizeof key, compare_places);
 }
 
-static Places find_places(const Builder *builder) {
-    Places places = {ARENA_ARRAY(builder->arena, Place, builder->tensors.count), builder->tensors.count};
+static TensorPlaces find_places(const Builder *builder) {
+    TensorPlaces places = {ARENA_ARRAY(builder->arena, TensorPlace, builder->tensors.count), builder->tensors.count};
     for (int i = 0; i < places.count; i++)
-        places.items[i] = (Place){.tensor = builder->tensors.items[i], .stage = -1};
+        places.items[i] = (TensorPlace){.tensor = builder->tensors.items[i], .stage = -1};
     if (places.count)
         qsort(places.items, (size_t)places.count, sizeof *places.items, compare_places);
     for (int i = 0; i < builder->stages.count; i++) {
@@ -100,7 +100,7 @@ static Places find_places(const Builder *builder) {
 
 typedef struct Needs {
     Builder *builder;
-    Places places;
+    TensorPlaces places;
     bool *needed; /* by the index of the stage */
     bool whole_scans;
     LIST(int) open;
@@ -215,7 +215,7 @@ static void order_stages(CallFrame *frame) {
 }
 
 /* The stage that must have run before a tensor can be read. Of a scan that is its last stage. */
-static int last_stage_of(const Places *places, const Stages *stages, const Tensor *tensor) {
+static int last_stage_of(const TensorPlaces *places, const Stages *stages, const Tensor *tensor) {
     int stage = find_place(places, tensor)->stage;
     while (stage >= 0 && stage + 1 < stages->count && stages->items[stage]->scan &&
            stages->items[stage + 1]->scan == stages->items[stage]->scan)
@@ -224,7 +224,7 @@ static int last_stage_of(const Places *places, const Stages *stages, const Tenso
 }
 
 static void place_checks(Builder *builder) {
-    Places places = find_places(builder);
+    TensorPlaces places = find_places(builder);
     for (int i = 0; i < builder->requirements.count; i++) {
         Requirement *requirement = &builder->requirements.items[i];
         requirement->after = -1;
@@ -323,14 +323,14 @@ static void fill_arguments(const CallFrame *frame, Program *program) {
 
 /* Adds the arguments first, then the tensors that some stage writes or reads. */
 static void fill_tensors(const Builder *builder, Program *program) {
-    Places places = find_places(builder);
+    TensorPlaces places = find_places(builder);
     program->tensors = ARENA_ARRAY(program->arena, const Tensor *, builder->tensors.count);
     for (int i = 0; i < program->argument_count; i++)
         if (program->arguments[i].tensor)
             program->tensors[program->tensor_count++] = program->arguments[i].tensor;
     for (int i = 0; i < builder->tensors.count; i++) {
         const Tensor *tensor = builder->tensors.items[i];
-        const Place *place = find_place(&places, tensor);
+        const TensorPlace *place = find_place(&places, tensor);
         bool argument = tensor->role == ROLE_INPUT || tensor->role == ROLE_OUTPUT;
         if (!argument && (place->read || place->stage >= 0))
             program->tensors[program->tensor_count++] = tensor;

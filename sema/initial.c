@@ -15,7 +15,7 @@ static bool is_own_element(const Stage *stage, const Expr *read) {
     return !read->otherwise;
 }
 
-typedef struct Copying {
+typedef struct InitialCopying {
     Builder *builder;
     const Stage *stage; /* the stage whose expressions are visited */
     int before;         /* how many stages are before it */
@@ -23,9 +23,9 @@ typedef struct Copying {
     LIST(const Tensor *) initials;
     LIST(Tensor *) copies; /* by the index in initials */
     Stages stages;         /* those that make the copies */
-} Copying;
+} InitialCopying;
 
-static bool may_be_overwritten(const Copying *copying, const Expr *read) {
+static bool may_be_overwritten(const InitialCopying *copying, const Expr *read) {
     const Stage *stage = copying->stage;
     for (int s = 0; s < copying->before; s++)
         if (stage_writes(copying->builder->stages.items[s], read->tensor->buffer))
@@ -35,7 +35,7 @@ static bool may_be_overwritten(const Copying *copying, const Expr *read) {
     return (stage->combine != COMBINE_NONE && !copying->begins) || !is_own_element(stage, read);
 }
 
-static Tensor *make_copy(Copying *copying, const Tensor *initial) {
+static Tensor *make_copy(InitialCopying *copying, const Tensor *initial) {
     Arena *arena = copying->builder->arena;
     Tensor *copy = new_tensor(copying->builder, initial->type, initial->rank, initial->loc);
     Stage *stage = stage_new(arena, (Component){copy, NULL, NULL});
@@ -54,7 +54,7 @@ static Tensor *make_copy(Copying *copying, const Tensor *initial) {
     return copy;
 }
 
-static const Tensor *copy_of(Copying *copying, const Tensor *initial) {
+static const Tensor *copy_of(InitialCopying *copying, const Tensor *initial) {
     for (int i = 0; i < copying->initials.count; i++)
         if (copying->initials.items[i] == initial)
             return copying->copies.items[i];
@@ -64,7 +64,7 @@ static const Tensor *copy_of(Copying *copying, const Tensor *initial) {
 }
 
 static Expr *read_copy(Arena *arena, Expr *e, void *context) {
-    Copying *copying = context;
+    InitialCopying *copying = context;
     if (e->kind != EXPR_READ || e->tensor->role != ROLE_INITIAL || !may_be_overwritten(copying, e))
         return e;
     Expr *read = expr_copy(arena, e);
@@ -72,13 +72,13 @@ static Expr *read_copy(Arena *arena, Expr *e, void *context) {
     return read;
 }
 
-static Expr *from_copies(Copying *copying, Expr *e, bool begins) {
+static Expr *from_copies(InitialCopying *copying, Expr *e, bool begins) {
     copying->begins = begins;
     return e ? expr_rewrite(copying->builder->arena, e, read_copy, copying) : NULL;
 }
 
 void copy_overwritten(Builder *builder) {
-    Copying copying = {.builder = builder};
+    InitialCopying copying = {.builder = builder};
     for (int i = 0; i < builder->stages.count; i++) {
         Stage *stage = builder->stages.items[i];
         copying.stage = stage;

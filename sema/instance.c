@@ -358,7 +358,7 @@ static void begin_inout(CallFrame *frame, Variable *variable) {
     view.tensor = initial;
     variable->initial = initial;
     variable->view = view;
-    list_push(frame->builder->arena, &variable->parts, ((Part){initial, 0, "initial"}));
+    list_push(frame->builder->arena, &variable->parts, ((VersionPart){initial, 0, "initial"}));
 }
 
 /* In a call it begins with what the caller gives, whose sizes must be those of the header. */

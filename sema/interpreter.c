@@ -127,7 +127,7 @@ static bool sizes_fit(Interpreter *interpreter, int *status, const char **why) {
 }
 
 /* Puts the next points at which the requirement may fail into the lanes; 0: there are no further ones. */
-static int next_points(Interpreter *interpreter, Code *code, int64_t *first) {
+static int next_points(Interpreter *interpreter, StageCode *code, int64_t *first) {
     if (code->ends)
         return next_strip(interpreter, code, 0);
     int count = code->points - *first < STRIP ? (int)(code->points - *first) : STRIP;
@@ -138,7 +138,7 @@ static int next_points(Interpreter *interpreter, Code *code, int64_t *first) {
 }
 
 /* The lane of the last points at which the requirement does not hold; -1: it holds at all points. */
-static int find_failing_lane(Interpreter *interpreter, Code *code) {
+static int find_failing_lane(Interpreter *interpreter, StageCode *code) {
     int64_t first = 0;
     begin_strips(code);
     for (int count; (count = next_points(interpreter, code, &first)) > 0;) {
@@ -151,7 +151,7 @@ static int find_failing_lane(Interpreter *interpreter, Code *code) {
 }
 
 /* Adds what each integer tensor holds that the requirement reads there; the same value is told once. */
-static void add_values_read(Text *text, const Code *code, int lane) {
+static void add_values_read(Text *text, const StageCode *code, int lane) {
     const Instruction *last = NULL;
     for (int i = 0; i < code->value.count; i++) {
         const Instruction *in = code->value.items[i];
@@ -166,7 +166,7 @@ static void add_values_read(Text *text, const Code *code, int lane) {
 }
 
 /* "0 <= ids(b) < V, but not for b = 7, where ids is 99". */
-static const char *describe_failure(Arena *arena, const Requirement *requirement, const Code *code, int lane) {
+static const char *describe_failure(Arena *arena, const Requirement *requirement, const StageCode *code, int lane) {
     Text text = {.arena = arena};
     text_add(&text, "%s%s", requirement->text, code->axis_count ? ", but not for " : "");
     for (int v = 0; v < code->axis_count; v++)
@@ -186,7 +186,7 @@ static bool contents_fit(Interpreter *interpreter, int *status, const char **why
         Stage *stage = stage_new(interpreter->arena, (Component){NULL, NULL, requirement->condition});
         stage->axis_count = requirement->axis_count;
         stage->axes = requirement->axes;
-        Code *code = code_of_stage(interpreter, stage, NULL, why);
+        StageCode *code = code_of_stage(interpreter, stage, NULL, why);
         *status = requirement->status;
         if (!code)
             return false;

@@ -52,14 +52,14 @@ void interpreter_allow(Interpreter *interpreter, double error) {
     interpreter->error = error;
 }
 
-typedef struct Check {
+typedef struct OutputCheck {
     Interpreter *interpreter;
     Storage *storage;
     double allowed; /* added to the bound of each element */
     const char *data;
     int64_t wrong;
     Mismatch *first;
-} Check;
+} OutputCheck;
 
 static double as_double(Value value) {
     if (type_is_float(value.type))
@@ -67,7 +67,7 @@ static double as_double(Value value) {
     return value.type == TYPE_UINT64 ? (double)(uint64_t)value.integer : (double)value.integer;
 }
 
-static void report_first(const Check *check, int64_t element, const Evaluated *expected, Value found) {
+static void report_first(const OutputCheck *check, int64_t element, const Evaluated *expected, Value found) {
     const Storage *storage = check->storage;
     if (!check->first || (check->wrong > 0 && check->first->element <= element))
         return;
@@ -80,7 +80,7 @@ static void report_first(const Check *check, int64_t element, const Evaluated *e
         check->first->index[d] = element / storage->strides[d] % storage->dims[d];
 }
 
-static void check_element(Check *check, int64_t element) {
+static void check_element(OutputCheck *check, int64_t element) {
     ElementType type = check->storage->tensor->type;
     Evaluated expected = evaluated_element(check->interpreter, check->storage, element);
     if (type_is_float(type))
@@ -94,7 +94,7 @@ static void check_element(Check *check, int64_t element) {
 
 /* An error is relative to the largest magnitude among these elements (at NULL: among all). Returns what it adds to the
  * bound of each. */
-static double allowed_beyond(Check *check, double error, const int64_t *at, int64_t count) {
+static double allowed_beyond(OutputCheck *check, double error, const int64_t *at, int64_t count) {
     double largest = 0;
     for (int64_t i = 0; error > 0 && i < count; i++) {
         Evaluated value = evaluated_element(check->interpreter, check->storage, at ? at[i] : i);
@@ -149,7 +149,7 @@ static int64_t choose_point(const Storage *storage, int at, uint64_t *state) {
 }
 
 /* The first group is one point. Later groups are as large as the cost of the points so far allows. */
-static void check_points(Check *check, double limit, uint64_t seed, double error) {
+static void check_points(OutputCheck *check, double limit, uint64_t seed, double error) {
     Interpreter *interpreter = check->interpreter;
     double begin = interpreter->operations;
     uint64_t state = seed;
@@ -176,7 +176,7 @@ static void check_points(Check *check, double limit, uint64_t seed, double error
 static int64_t check_elements(Interpreter *interpreter, int argument, const void *data, double limit, uint64_t seed,
                               Mismatch *first) {
     const Program *program = interpreter->program;
-    Check check = {.interpreter = interpreter, .data = data, .first = first};
+    OutputCheck check = {.interpreter = interpreter, .data = data, .first = first};
     check.storage = storage_of(interpreter, program->arguments[argument].tensor);
     if (limit <= 0)
         limit = default_limit;

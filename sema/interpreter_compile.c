@@ -9,17 +9,17 @@
 
 #include <string.h>
 
-typedef struct Made {
+typedef struct MadeInstruction {
     const Expr *e;
     Instruction *instruction;
-} Made;
+} MadeInstruction;
 
 typedef struct Compiler {
     Interpreter *interpreter;
     Arena *arena;
-    Code *code;
+    StageCode *code;
     Instructions *section;
-    LIST(Made) made;                /* of this section: what appears several times is computed once */
+    LIST(MadeInstruction) made;     /* of this section: what appears several times is computed once */
     int conditional;                /* how many enclosing branches may not be taken */
     const Combination *combination; /* NULL unless its section is compiled */
     bool wide;                      /* all floats are computed in double */
@@ -36,7 +36,7 @@ Storage *storage_of(Interpreter *interpreter, const Tensor *tensor) {
 
 /* --- linear indices ----------------------------------------------------------------------------------------------- */
 
-static int find_variable(const Code *code, const Var *var) {
+static int find_variable(const StageCode *code, const Var *var) {
     for (int i = 0; i < code->variable_count; i++)
         if (code->variables[i] == var)
             return i;
@@ -92,7 +92,7 @@ static bool add_linear(const Compiler *compiler, const Expr *e, int64_t factor, 
 }
 
 /* Whether a linear index is inside for all values of the variables. */
-static bool is_inside(const Code *code, const Index *index) {
+static bool is_inside(const StageCode *code, const Index *index) {
     int64_t low = index->constant, high = low, range;
     for (int v = 0; v < code->variable_count; v++) {
         int64_t coefficient = index->coefficients[v];
@@ -110,7 +110,7 @@ static Instruction *new_instruction(Compiler *compiler, CodeKind kind, ElementTy
     in->kind = kind;
     in->type = in->from = compiler->wide && type_is_float(type) ? TYPE_DOUBLE : type;
     in->exact = true;
-    in->result = ARENA_NEW(compiler->arena, Lanes);
+    in->result = ARENA_NEW(compiler->arena, LaneValues);
     list_push(compiler->arena, compiler->section, in);
     return in;
 }
@@ -157,7 +157,7 @@ static Instruction *compile_var(Compiler *compiler, const Var *var) {
 }
 
 static void compile_index(Compiler *compiler, const Expr *e, Index *index, Instruction *read) {
-    Code *code = compiler->code;
+    StageCode *code = compiler->code;
     index->coefficients = ARENA_ARRAY(compiler->arena, int64_t, code->variable_count);
     if (!add_linear(compiler, e, 1, index)) {
         const Instruction *computed = compile(compiler, e);
@@ -172,7 +172,7 @@ static void compile_index(Compiler *compiler, const Expr *e, Index *index, Instr
 
 /* The number of the element as one linear form over the indices that are linear. */
 static void flatten_load(const Compiler *compiler, Load *load) {
-    const Code *code = compiler->code;
+    const StageCode *code = compiler->code;
     load->coefficients = ARENA_ARRAY(compiler->arena, int64_t, code->variable_count);
     for (int d = 0; d < load->rank; d++) {
         Index *index = &load->indices[d];
@@ -262,7 +262,7 @@ static Instruction *compile(Compiler *compiler, const Expr *e) {
     for (int i = 0; i < compiler->made.count; i++)
         if (compiler->made.items[i].e == e)
             return compiler->made.items[i].instruction;
-    Made made = {.e = e};
+    MadeInstruction made = {.e = e};
     switch (e->kind) {
     case EXPR_INT:
     case EXPR_REAL:
@@ -280,7 +280,7 @@ static Instruction *compile(Compiler *compiler, const Expr *e) {
 
 /* --- stages ------------------------------------------------------------------------------------------------------- */
 
-static bool set_extents(const Interpreter *interpreter, Code *code, const char **why) {
+static bool set_extents(const Interpreter *interpreter, StageCode *code, const char **why) {
     code->points = code->reduction_points = 1;
     for (int v = 0; v < code->variable_count; v++) {
         int64_t extent, *total = v < code->axis_count ? &code->points : &code->reduction_points;
@@ -295,7 +295,7 @@ static bool set_extents(const Interpreter *interpreter, Code *code, const char *
     return true;
 }
 
-static void allocate_variables(Code *code, Arena *arena, const Stage *stage) {
+static void allocate_variables(StageCode *code, Arena *arena, const Stage *stage) {
     code->axis_count = stage->axis_count;
     code->variable_count = stage->axis_count + stage->reduction_count;
     code->variables = ARENA_ARRAY(arena, const Var *, code->variable_count);
@@ -312,7 +312,7 @@ static void allocate_variables(Code *code, Arena *arena, const Stage *stage) {
 /* --- tuples --- */
 
 /* exact: whether each component of the left side is exact. */
-static Combination compile_combination(Interpreter *interpreter, Code *code, const bool *exact, bool wide) {
+static Combination compile_combination(Interpreter *interpreter, StageCode *code, const bool *exact, bool wide) {
     Arena *arena = interpreter->arena;
     const Combiner *combiner = code->stage->combiner;
     Combination made = {.left = ARENA_ARRAY(arena, Instruction *, combiner->count),
@@ -358,7 +358,7 @@ static void compile_conditions(Compiler *compiler, TupleCode *tuple) {
     compiler->conditional = 0;
 }
 
-static void compile_tuple(Interpreter *interpreter, Code *code, int component) {
+static void compile_tuple(Interpreter *interpreter, StageCode *code, int component) {
     Arena *arena = interpreter->arena;
     const Stage *stage = code->stage;
     TupleCode *tuple = code->tuple = ARENA_NEW(arena, TupleCode);
@@ -385,12 +385,12 @@ static void compile_tuple(Interpreter *interpreter, Code *code, int component) {
     tuple->wide = compile_combination(interpreter, code, tuple->exact, true);
 }
 
-static Instruction *compile_section(Interpreter *interpreter, Code *code, Instructions *section, const Expr *e) {
+static Instruction *compile_section(Interpreter *interpreter, StageCode *code, Instructions *section, const Expr *e) {
     Compiler compiler = {.interpreter = interpreter, .arena = interpreter->arena, .code = code, .section = section};
     return compile(&compiler, e);
 }
 
-const Instruction *compile_apart(Interpreter *interpreter, Code *code, Instructions *section, const Expr *e) {
+const Instruction *compile_apart(Interpreter *interpreter, StageCode *code, Instructions *section, const Expr *e) {
     Compiler compiler = {.interpreter = interpreter, .arena = interpreter->arena, .code = code, .section = section};
     compiler.conditional = 1;
     return compile(&compiler, e);
@@ -398,7 +398,7 @@ const Instruction *compile_apart(Interpreter *interpreter, Code *code, Instructi
 
 /* Compiles the value that an axis has for each term, if each term has only one. Its reads count as conditional, since
  * other conditions may exclude the term. */
-static void compile_places(Interpreter *interpreter, Code *code, const Stage *stage) {
+static void compile_places(Interpreter *interpreter, StageCode *code, const Stage *stage) {
     const Instruction **places = ARENA_ARRAY(interpreter->arena, const Instruction *, stage->axis_count);
     Compiler compiler = {
         .interpreter = interpreter, .arena = interpreter->arena, .code = code, .section = &code->place};
@@ -416,7 +416,7 @@ static void compile_places(Interpreter *interpreter, Code *code, const Stage *st
 }
 
 /* Finds where terms begin and end, or for what values of its axes a requirement may fail. */
-static void find_ends_of_stage(Interpreter *interpreter, Code *code) {
+static void find_ends_of_stage(Interpreter *interpreter, StageCode *code) {
     const Stage *stage = code->stage;
     const Expr *values[stage->component_count], *condition;
     for (int c = 0; c < stage->component_count; c++)
@@ -427,8 +427,8 @@ static void find_ends_of_stage(Interpreter *interpreter, Code *code) {
         find_ends(interpreter, code, condition, false, code->places ? 0 : code->axis_count);
 }
 
-Code *code_of_stage(Interpreter *interpreter, const Stage *stage, Storage *storage, const char **why) {
-    Code *code = ARENA_NEW(interpreter->arena, Code);
+StageCode *code_of_stage(Interpreter *interpreter, const Stage *stage, Storage *storage, const char **why) {
+    StageCode *code = ARENA_NEW(interpreter->arena, StageCode);
     code->stage = stage;
     code->storage = storage;
     int component = storage ? stage_component_of(stage, storage->tensor) : 0;

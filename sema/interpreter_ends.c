@@ -7,35 +7,35 @@
  */
 #include "sema/interpreter_internal.h"
 
-typedef struct End {
+typedef struct ReadEnd {
     const Instruction *value;
     bool begins;  /* it is the first value, else the one behind the last */
     int64_t more; /* 1: that of its neighbour */
-} End;
+} ReadEnd;
 
 /* Of one variable. */
 struct Ends {
     Instructions section; /* computes the values of the ends */
-    LIST(End) list;
+    LIST(ReadEnd) list;
     int64_t high; /* behind the last value, for the current values of those before */
 };
 
 /* --- finding ------------------------------------------------------------------------------------------------------ */
 
 /* Whether the variable has one value for each term, which is not gone through. */
-static bool is_place(const Code *code, int v) {
+static bool is_place(const StageCode *code, int v) {
     return v < code->axis_count && code->places && code->places[v];
 }
 
 /* Whether it may have another value for each value of a variable from number `first` on, or of a place. */
-static bool uses_from(const Code *code, const Expr *e, int first) {
+static bool uses_from(const StageCode *code, const Expr *e, int first) {
     for (int v = 0; v < code->variable_count; v++)
         if ((v >= first || is_place(code, v)) && expr_uses_var(e, code->variables[v]))
             return true;
     return false;
 }
 
-static void add_end(Interpreter *interpreter, Code *code, int variable, End end, const Expr *value) {
+static void add_end(Interpreter *interpreter, StageCode *code, int variable, ReadEnd end, const Expr *value) {
     if (!code->ends)
         code->ends = ARENA_ARRAY(interpreter->arena, Ends, code->variable_count);
     Ends *ends = &code->ends[variable];
@@ -44,7 +44,7 @@ static void add_end(Interpreter *interpreter, Code *code, int variable, End end,
 }
 
 /* Variable < value, value <= variable and so on, or what holds where that fails. */
-static void find_end(Interpreter *interpreter, Code *code, const Expr *comparison, bool fails, int first) {
+static void find_end(Interpreter *interpreter, StageCode *code, const Expr *comparison, bool fails, int first) {
     Op op = comparison->op;
     bool less = op == OP_LT || op == OP_LE, equal = op == OP_LE || op == OP_GE;
     for (int side = 0; side < 2; side++) {
@@ -54,11 +54,11 @@ static void find_end(Interpreter *interpreter, Code *code, const Expr *compariso
             continue;
         for (int v = first; v < code->variable_count; v++)
             if (here->var == code->variables[v] && !is_place(code, v) && !uses_from(code, value, v))
-                add_end(interpreter, code, v, (End){.begins = !ends, .more = ends == itself}, value);
+                add_end(interpreter, code, v, (ReadEnd){.begins = !ends, .more = ends == itself}, value);
     }
 }
 
-void find_ends(Interpreter *interpreter, Code *code, const Expr *condition, bool fails, int first) {
+void find_ends(Interpreter *interpreter, StageCode *code, const Expr *condition, bool fails, int first) {
     Op both = fails ? OP_OR : OP_AND;
     if (condition->kind != EXPR_OP)
         return;
@@ -73,13 +73,13 @@ void find_ends(Interpreter *interpreter, Code *code, const Expr *condition, bool
 
 /* --- going through ------------------------------------------------------------------------------------------------ */
 
-static int64_t value_of_end(const End *end) {
+static int64_t value_of_end(const ReadEnd *end) {
     int64_t value = end->value->result->integer[0];
     return value == INT64_MAX ? value : value + end->more;
 }
 
 /* Sets the first value of a variable, and what is behind the last one. */
-static void begin_variable(Interpreter *interpreter, Code *code, int v) {
+static void begin_variable(Interpreter *interpreter, StageCode *code, int v) {
     Ends *ends = &code->ends[v];
     code->terms[v] = 0;
     ends->high = code->extents[v];
@@ -88,7 +88,7 @@ static void begin_variable(Interpreter *interpreter, Code *code, int v) {
     prepare(code, &ends->section, 1);
     execute_all(interpreter, code, &ends->section, 1);
     for (int i = 0; i < ends->list.count; i++) {
-        const End *end = &ends->list.items[i];
+        const ReadEnd *end = &ends->list.items[i];
         int64_t value = value_of_end(end);
         if (!end->value->exact && end->value->result->error[0] > 0)
             continue;
@@ -101,7 +101,7 @@ static void begin_variable(Interpreter *interpreter, Code *code, int v) {
 
 /* Steps the variables before number v, from `first` on, until one has a further value. Returns the number of the one
  * behind it; `first`: none has. */
-static int step_before(Code *code, int first, int v) {
+static int step_before(StageCode *code, int first, int v) {
     while (v > first) {
         v--;
         if (is_place(code, v) || ++code->terms[v] >= code->ends[v].high)
@@ -114,7 +114,7 @@ static int step_before(Code *code, int first, int v) {
 
 /* Gives the variables from number v on their first values; where there are none the ones before are stepped. False
  * after the last values. */
-static bool enter_from(Interpreter *interpreter, Code *code, int first, int v) {
+static bool enter_from(Interpreter *interpreter, StageCode *code, int first, int v) {
     while (v < code->variable_count) {
         if (is_place(code, v)) {
             v++;
@@ -130,12 +130,12 @@ static bool enter_from(Interpreter *interpreter, Code *code, int first, int v) {
     return true;
 }
 
-void begin_strips(Code *code) {
+void begin_strips(StageCode *code) {
     code->strips = STRIPS_NEW;
 }
 
 /* The next values of all variables; false after the last. */
-static bool next_values(Interpreter *interpreter, Code *code, int first) {
+static bool next_values(Interpreter *interpreter, StageCode *code, int first) {
     int from = first;
     if (code->strips == STRIPS_OVER)
         return false;
@@ -146,7 +146,7 @@ static bool next_values(Interpreter *interpreter, Code *code, int first) {
     return some;
 }
 
-int next_strip(Interpreter *interpreter, Code *code, int first) {
+int next_strip(Interpreter *interpreter, StageCode *code, int first) {
     int count = 0, lane_first = code->lane_first, lane_end = code->lane_end;
     code->lane_first = code->lane_end = 0;
     while (count < STRIP && next_values(interpreter, code, first)) {

@@ -31,7 +31,7 @@ static void apply_each(const Instruction *in, int count) {
     for (int l = 0; l < count; l++) {
         Value args[3];
         for (int i = 0; i < in->count; i++) {
-            const Lanes *lanes = in->args[i]->result;
+            const LaneValues *lanes = in->args[i]->result;
             args[i].type = in->args[i]->type;
             if (real_arguments)
                 args[i].real = lanes->real[l];
@@ -136,8 +136,8 @@ void apply_lanes(const Instruction *in, int count) {
 }
 
 void cast_lanes(const Instruction *in, int count) {
-    const Lanes *from = in->args[0]->result;
-    Lanes *to = in->result;
+    const LaneValues *from = in->args[0]->result;
+    LaneValues *to = in->result;
     bool from_real = type_is_float(in->from), to_real = type_is_float(in->type);
     if (from_real && to_real) {
         memcpy(to->real, from->real, sizeof *to->real * (size_t)count);

@@ -17,7 +17,7 @@ typedef enum Which { ALL, INVARIANT, VARYING } Which;
 /* --- reads -------------------------------------------------------------------------------------------------------- */
 
 /* constant + the sum over the variables that differ by lane. */
-static void linear_lanes(const Code *code, const int64_t *coefficients, int64_t constant, int count, int64_t *to) {
+static void linear_lanes(const StageCode *code, const int64_t *coefficients, int64_t constant, int count, int64_t *to) {
     for (int l = 0; l < count; l++)
         to[l] = constant;
     for (int v = code->lane_first; v < code->lane_end; v++) {
@@ -30,7 +30,7 @@ static void linear_lanes(const Code *code, const int64_t *coefficients, int64_t 
 }
 
 /* The sum over the variables that are the same in all lanes. */
-static int64_t linear_shift(const Code *code, const int64_t *coefficients) {
+static int64_t linear_shift(const StageCode *code, const int64_t *coefficients) {
     uint64_t shift = 0;
     for (int v = 0; v < code->lane_first; v++)
         shift += (uint64_t)coefficients[v] * (uint64_t)code->scalars[v];
@@ -47,7 +47,7 @@ static int64_t common_step(const int64_t *lanes, int count) {
     return step == 0 || step == 1 ? step : -1;
 }
 
-static void prepare_load(const Code *code, Load *load, int count) {
+static void prepare_load(const StageCode *code, Load *load, int count) {
     linear_lanes(code, load->coefficients, load->constant, count, load->lanes);
     load->step = common_step(load->lanes, count);
     for (int d = 0; d < load->rank; d++) {
@@ -57,7 +57,7 @@ static void prepare_load(const Code *code, Load *load, int count) {
     }
 }
 
-void prepare(const Code *code, const Instructions *section, int count) {
+void prepare(const StageCode *code, const Instructions *section, int count) {
     for (int i = 0; i < section->count; i++)
         if (section->items[i]->kind == CODE_READ)
             prepare_load(code, section->items[i]->load, count);
@@ -75,7 +75,7 @@ void prepare(const Code *code, const Instructions *section, int count) {
     } while (0)
 
 /* The most common reads: neighbouring elements, or one element for all lanes. False for any other. */
-static bool read_run(const Load *load, int64_t first, int count, Lanes *to) {
+static bool read_run(const Load *load, int64_t first, int count, LaneValues *to) {
     const Storage *source = load->source;
     if (load->step < 0)
         return false;
@@ -91,7 +91,7 @@ static bool read_run(const Load *load, int64_t first, int count, Lanes *to) {
     return true;
 }
 
-static void read_unchecked(Interpreter *interpreter, const Load *load, int64_t shift, int count, Lanes *to) {
+static void read_unchecked(Interpreter *interpreter, const Load *load, int64_t shift, int count, LaneValues *to) {
     int64_t elements[STRIP];
     if (load->source->data && read_run(load, load->lanes[0] + shift, count, to))
         return;
@@ -102,7 +102,7 @@ static void read_unchecked(Interpreter *interpreter, const Load *load, int64_t s
 
 /* Finds the lanes whose indices are inside: elements[i] is the number of the element that lane lanes[i] reads. Returns
  * how many there are. */
-static int inside_elements(const Code *code, const Load *load, int64_t shift, int count, int64_t *elements,
+static int inside_elements(const StageCode *code, const Load *load, int64_t shift, int count, int64_t *elements,
                            int *lanes) {
     bool inside[STRIP];
     uint64_t number[STRIP];
@@ -133,7 +133,7 @@ static int inside_elements(const Code *code, const Load *load, int64_t shift, in
 }
 
 /* An inexact index may select any other element, so its value may be anything. */
-static void doubt_indices(const Load *load, int count, Lanes *to) {
+static void doubt_indices(const Load *load, int count, LaneValues *to) {
     for (int d = 0; d < load->rank; d++) {
         const Index *index = &load->indices[d];
         if (index->inexact)
@@ -144,11 +144,11 @@ static void doubt_indices(const Load *load, int count, Lanes *to) {
 }
 
 /* Lanes that are outside get the read's otherwise, or 0 in a branch that is not taken there. */
-static void read_checked(Interpreter *interpreter, const Code *code, const Load *load, int64_t shift, int count,
-                         Lanes *to) {
+static void read_checked(Interpreter *interpreter, const StageCode *code, const Load *load, int64_t shift, int count,
+                         LaneValues *to) {
     int64_t elements[STRIP];
     int lanes[STRIP];
-    Lanes loaded;
+    LaneValues loaded;
     int found = inside_elements(code, load, shift, count, elements, lanes);
     if (found < count && !load->otherwise && !load->conditional)
         INTERNAL_ERROR("%s reads outside %s", code->storage ? code->stage->name : "a requirement",
@@ -166,7 +166,7 @@ static void read_checked(Interpreter *interpreter, const Code *code, const Load 
     doubt_indices(load, count, to);
 }
 
-static void run_read(Interpreter *interpreter, const Code *code, const Instruction *in, int count) {
+static void run_read(Interpreter *interpreter, const StageCode *code, const Instruction *in, int count) {
     const Load *load = in->load;
     int64_t shift = linear_shift(code, load->coefficients);
     if (load->checked)
@@ -177,13 +177,14 @@ static void run_read(Interpreter *interpreter, const Code *code, const Instructi
 
 /* --- instructions ------------------------------------------------------------------------------------------------- */
 
-static void run_variable(const Code *code, const Instruction *in, int count) {
+static void run_variable(const StageCode *code, const Instruction *in, int count) {
     bool by_lane = in->variable >= code->lane_first && in->variable < code->lane_end;
     for (int l = 0; l < count; l++)
         in->result->integer[l] = by_lane ? code->lanes[in->variable][l] : code->scalars[in->variable];
 }
 
-static void execute(Interpreter *interpreter, const Code *code, const Instructions *section, int count, Which which) {
+static void execute(Interpreter *interpreter, const StageCode *code, const Instructions *section, int count,
+                    Which which) {
     for (int i = 0; i < section->count; i++) {
         const Instruction *in = section->items[i];
         if (which != ALL && in->varies != (which == VARYING))
@@ -207,7 +208,7 @@ static void execute(Interpreter *interpreter, const Code *code, const Instructio
     }
 }
 
-void execute_all(Interpreter *interpreter, const Code *code, const Instructions *section, int count) {
+void execute_all(Interpreter *interpreter, const StageCode *code, const Instructions *section, int count) {
     execute(interpreter, code, section, count, ALL);
 }
 
@@ -218,9 +219,9 @@ static double growth(double factor) {
     return fabs(factor) > 1 ? log2(fabs(factor)) : 0;
 }
 
-static void begin_reduction(Code *code, int count) {
+static void begin_reduction(StageCode *code, int count) {
     const Instruction *initial = code->initial_result;
-    Lanes *to = &code->result;
+    LaneValues *to = &code->result;
     memcpy(to->integer, initial->result->integer, sizeof *to->integer * (size_t)count);
     for (int l = 0; l < count; l++)
         to->error[l] = initial->exact ? 0 : initial->result->error[l];
@@ -232,7 +233,7 @@ static void begin_reduction(Code *code, int count) {
 }
 
 /* Adds one term to each lane: the most common reduction. */
-static void add_terms(Code *code, const Instruction *value, int count) {
+static void add_terms(StageCode *code, const Instruction *value, int count) {
     double *restrict sum = code->result.real, *restrict plain = code->plain_sum, *restrict size = code->magnitude;
     const double *restrict term = value->result->real;
     for (int l = 0; l < count; l++) {
@@ -246,7 +247,7 @@ static void add_terms(Code *code, const Instruction *value, int count) {
             code->result.error[l] += error_of_term(term[l], value->result->error[l]);
 }
 
-static void combine_real(Code *code, int to, double term, double error) {
+static void combine_real(StageCode *code, int to, double term, double error) {
     double *sum = &code->result.real[to], *sum_error = &code->result.error[to], before = *sum;
     Value args[2] = {{.type = code->type, .real = before}, {.type = code->type, .real = term}};
     *sum = value_apply(combine_op(code->combine), args).real;
@@ -269,7 +270,7 @@ static double scaled_error(double by, double error) {
     return by == 0 || error == 0 ? 0 : fabs(by) * error;
 }
 
-static void combine_integer(Code *code, int to, int64_t term, double error) {
+static void combine_integer(StageCode *code, int to, int64_t term, double error) {
     int64_t *sum = &code->result.integer[to], before = *sum;
     double *sum_error = &code->result.error[to];
     Value args[2] = {{.type = code->type, .integer = before}, {.type = code->type, .integer = term}};
@@ -286,7 +287,7 @@ static void combine_integer(Code *code, int to, int64_t term, double error) {
 }
 
 /* Combines the term in lane `from` with the result in lane `to`. */
-static void combine_lane(Code *code, int to, int from) {
+static void combine_lane(StageCode *code, int to, int from) {
     const Instruction *value = code->value_result;
     double error = value->exact ? 0 : value->result->error[from];
     if (type_is_float(code->type))
@@ -295,7 +296,7 @@ static void combine_lane(Code *code, int to, int from) {
         combine_integer(code, to, value->result->integer[from], error);
 }
 
-static void add_integer_terms(Code *code, const Instruction *value, int count) {
+static void add_integer_terms(StageCode *code, const Instruction *value, int count) {
     int64_t *sum = code->result.integer;
     const int64_t *term = value->result->integer;
     for (int l = 0; l < count; l++)
@@ -303,7 +304,7 @@ static void add_integer_terms(Code *code, const Instruction *value, int count) {
     wrap_lanes(code->type, sum, count);
 }
 
-static void combine_lanes(Code *code, int count) {
+static void combine_lanes(StageCode *code, int count) {
     bool real = type_is_float(code->type);
     if (code->combine == COMBINE_ADD && real)
         add_terms(code, code->value_result, count);
@@ -315,7 +316,7 @@ static void combine_lanes(Code *code, int count) {
 }
 
 /* Steps the reductions to their next values in source order, the last one fastest. False after the last. */
-bool next_term(const Code *code, int64_t *values) {
+bool next_term(const StageCode *code, int64_t *values) {
     for (int v = code->variable_count - 1; v >= code->axis_count; v--) {
         if (++values[v] < code->extents[v])
             return true;
@@ -324,7 +325,7 @@ bool next_term(const Code *code, int64_t *values) {
     return false;
 }
 
-static void reduce_by_points(Interpreter *interpreter, Code *code, int count) {
+static void reduce_by_points(Interpreter *interpreter, StageCode *code, int count) {
     prepare(code, &code->value, count);
     execute(interpreter, code, &code->value, count, INVARIANT);
     for (int v = code->axis_count; v < code->variable_count; v++)
@@ -335,7 +336,7 @@ static void reduce_by_points(Interpreter *interpreter, Code *code, int count) {
     } while (next_term(code, code->scalars));
 }
 
-int next_terms(Interpreter *interpreter, Code *code, int64_t *left) {
+int next_terms(Interpreter *interpreter, StageCode *code, int64_t *left) {
     if (code->ends)
         return next_strip(interpreter, code, code->axis_count);
     int count = *left < STRIP ? (int)*left : STRIP;
@@ -348,14 +349,14 @@ int next_terms(Interpreter *interpreter, Code *code, int64_t *left) {
     return count;
 }
 
-void begin_terms(Code *code, int64_t *left) {
+void begin_terms(StageCode *code, int64_t *left) {
     begin_strips(code);
     memset(code->terms, 0, sizeof *code->terms * (size_t)code->variable_count);
     *left = code->reduction_points;
 }
 
 /* Reduces one point, whose axis values are in code->scalars, a strip of terms at a time. */
-static void reduce_by_terms(Interpreter *interpreter, Code *code, int point) {
+static void reduce_by_terms(Interpreter *interpreter, StageCode *code, int point) {
     int64_t left;
     begin_terms(code, &left);
     for (int count; (count = next_terms(interpreter, code, &left)) > 0;) {
@@ -369,7 +370,7 @@ static void reduce_by_terms(Interpreter *interpreter, Code *code, int point) {
 /* The error of a sum of n terms grows like the root of n, not like n, unless all roundings go one way (Higham, Mary: A
  * new approach to probabilistic rounding error analysis). If they go one way, the rounded sum differs from the
  * unrounded one, and that difference is added. The bound that always holds is the upper limit. */
-static void bound_sums(Code *code, int count) {
+static void bound_sums(StageCode *code, int count) {
     double terms = (double)code->reduction_points + 1, unit = 2 * type_roundoff(code->type);
     double always = (terms + 4) * unit, likely = (3 * sqrt(terms) + 3) * unit;
     for (int l = 0; l < count; l++) {
@@ -386,7 +387,7 @@ static void bound_sums(Code *code, int count) {
 
 /* In other orders a product may overflow on the way. Or a partial product is so small that it loses digits, and later
  * factors make that error larger. */
-static void bound_products(Code *code, int count) {
+static void bound_products(StageCode *code, int count) {
     double terms = (double)code->reduction_points + 1;
     for (int l = 0; l < count; l++) {
         double most = exp2(code->plain_sum[l]);
@@ -396,14 +397,14 @@ static void bound_products(Code *code, int count) {
     }
 }
 
-static void bound_reduction(Code *code, int count) {
+static void bound_reduction(StageCode *code, int count) {
     if (code->combine == COMBINE_ADD && type_is_float(code->type))
         bound_sums(code, count);
     else if (code->combine == COMBINE_MUL && type_is_float(code->type))
         bound_products(code, count);
 }
 
-static void run_reduction(Interpreter *interpreter, Code *code, int count) {
+static void run_reduction(Interpreter *interpreter, StageCode *code, int count) {
     prepare(code, &code->initial, count);
     execute(interpreter, code, &code->initial, count, ALL);
     begin_reduction(code, count);
@@ -423,7 +424,7 @@ static void run_reduction(Interpreter *interpreter, Code *code, int count) {
 
 /* --- points ------------------------------------------------------------------------------------------------------- */
 
-void set_points(Code *code, int64_t first, int count) {
+void set_points(StageCode *code, int64_t first, int count) {
     int64_t stride = 1;
     for (int v = code->axis_count - 1; v >= 0; v--) {
         int64_t extent = code->extents[v], value = first / stride % extent, left = stride - first % stride;
@@ -439,13 +440,13 @@ void set_points(Code *code, int64_t first, int count) {
 }
 
 /* The magnitude of a value that is not a sum is its absolute value. */
-static void set_magnitudes(Code *code, int count) {
+static void set_magnitudes(StageCode *code, int count) {
     bool real = type_is_float(code->type);
     for (int l = 0; l < count; l++)
         code->magnitude[l] = fabs(real ? code->result.real[l] : (double)code->result.integer[l]);
 }
 
-static void run_values(Interpreter *interpreter, Code *code, int count) {
+static void run_values(Interpreter *interpreter, StageCode *code, int count) {
     const Instruction *value = code->value_result;
     prepare(code, &code->value, count);
     execute(interpreter, code, &code->value, count, ALL);
@@ -454,12 +455,12 @@ static void run_values(Interpreter *interpreter, Code *code, int count) {
         memcpy(code->result.error, value->result->error, sizeof *code->result.error * (size_t)count);
 }
 
-bool has_rows(const Code *code) {
+bool has_rows(const StageCode *code) {
     return code->combine == COMBINE_NONE && !code->tuple && code->axis_count > 0 &&
            code->extents[code->axis_count - 1] >= ROW_LEAST;
 }
 
-int run_row(Interpreter *interpreter, Code *code, int64_t first) {
+int run_row(Interpreter *interpreter, StageCode *code, int64_t first) {
     int last = code->axis_count - 1, count = STRIP;
     for (int v = last; v >= 0; v--) {
         code->scalars[v] = first % code->extents[v];
@@ -476,7 +477,7 @@ int run_row(Interpreter *interpreter, Code *code, int64_t first) {
     return count;
 }
 
-void run_points(Interpreter *interpreter, Code *code, int count) {
+void run_points(Interpreter *interpreter, StageCode *code, int count) {
     code->lane_first = 0;
     code->lane_end = code->axis_count;
     if (code->tuple)
@@ -492,29 +493,29 @@ void run_points(Interpreter *interpreter, Code *code, int count) {
 /* --- scattering --------------------------------------------------------------------------------------------------- */
 
 /* The sums of all elements while terms are added. */
-typedef struct Sums {
+typedef struct ElementSums {
     int64_t *values; /* or the bits of reals */
     double *error, *magnitude, *plain;
-} Sums;
+} ElementSums;
 
-static void load_sum(Code *code, const Sums *sums, int64_t element, int lane) {
+static void load_sum(StageCode *code, const ElementSums *sums, int64_t element, int lane) {
     code->result.integer[lane] = sums->values[element];
     code->result.error[lane] = sums->error[element];
     code->magnitude[lane] = sums->magnitude[element];
     code->plain_sum[lane] = sums->plain[element];
 }
 
-static void save_sum(const Code *code, const Sums *sums, int64_t element, int lane) {
+static void save_sum(const StageCode *code, const ElementSums *sums, int64_t element, int lane) {
     sums->values[element] = code->result.integer[lane];
     sums->error[element] = code->result.error[lane];
     sums->magnitude[element] = code->magnitude[lane];
     sums->plain[element] = code->plain_sum[lane];
 }
 
-static Sums begin_sums(Interpreter *interpreter, Code *code, Arena *arena) {
+static ElementSums begin_sums(Interpreter *interpreter, StageCode *code, Arena *arena) {
     int64_t elements = code->points;
-    Sums sums = {ARENA_ARRAY(arena, int64_t, elements), ARENA_ARRAY(arena, double, elements),
-                 ARENA_ARRAY(arena, double, elements), ARENA_ARRAY(arena, double, elements)};
+    ElementSums sums = {ARENA_ARRAY(arena, int64_t, elements), ARENA_ARRAY(arena, double, elements),
+                        ARENA_ARRAY(arena, double, elements), ARENA_ARRAY(arena, double, elements)};
     code->lane_first = 0;
     code->lane_end = code->axis_count;
     for (int64_t first = 0; first < elements; first += STRIP) {
@@ -529,11 +530,11 @@ static Sums begin_sums(Interpreter *interpreter, Code *code, Arena *arena) {
     return sums;
 }
 
-static bool is_place(const Code *code, int variable) {
+static bool is_place(const StageCode *code, int variable) {
     return variable < code->axis_count && code->places[variable];
 }
 
-double scatter_terms(const Code *code) {
+double scatter_terms(const StageCode *code) {
     double terms = 1;
     for (int v = 0; v < code->variable_count; v++)
         terms *= is_place(code, v) ? 1 : (double)code->extents[v];
@@ -541,7 +542,7 @@ double scatter_terms(const Code *code) {
 }
 
 /* Puts the variables of the next terms into the lanes, except for the places. The last variable is the fastest. */
-static void set_terms(Code *code, int count) {
+static void set_terms(StageCode *code, int count) {
     for (int l = 0; l < count; l++) {
         for (int v = 0; v < code->variable_count; v++)
             code->lanes[v][l] = code->terms[v];
@@ -556,7 +557,7 @@ static void set_terms(Code *code, int count) {
 }
 
 /* Puts the next terms into the lanes, of those that are left. Returns how many they are. */
-static int next_terms_of_all(Interpreter *interpreter, Code *code, int64_t *left) {
+static int next_terms_of_all(Interpreter *interpreter, StageCode *code, int64_t *left) {
     if (*left > 0 && code->ends)
         return next_strip(interpreter, code, 0);
     int count = *left < STRIP ? (int)*left : STRIP;
@@ -566,7 +567,7 @@ static int next_terms_of_all(Interpreter *interpreter, Code *code, int64_t *left
 }
 
 /* Puts the places into the lanes. inside: by lane, whether all of its places exist. */
-static void set_places(Interpreter *interpreter, Code *code, int count, bool *inside) {
+static void set_places(Interpreter *interpreter, StageCode *code, int count, bool *inside) {
     prepare(code, &code->place, count);
     execute(interpreter, code, &code->place, count, ALL);
     for (int l = 0; l < count; l++)
@@ -579,14 +580,14 @@ static void set_places(Interpreter *interpreter, Code *code, int count, bool *in
         }
 }
 
-static int64_t element_of_lane(const Code *code, int lane) {
+static int64_t element_of_lane(const StageCode *code, int lane) {
     int64_t element = 0;
     for (int v = 0; v < code->axis_count; v++)
         element = element * code->extents[v] + code->lanes[v][lane];
     return element;
 }
 
-static void add_strip(Interpreter *interpreter, Code *code, const Sums *sums, int count) {
+static void add_strip(Interpreter *interpreter, StageCode *code, const ElementSums *sums, int count) {
     bool inside[STRIP];
     set_places(interpreter, code, count, inside);
     prepare(code, &code->value, count);
@@ -601,9 +602,9 @@ static void add_strip(Interpreter *interpreter, Code *code, const Sums *sums, in
     }
 }
 
-void run_scatter(Interpreter *interpreter, Code *code, void (*store)(Storage *storage, int64_t first, int count)) {
+void run_scatter(Interpreter *interpreter, StageCode *code, void (*store)(Storage *storage, int64_t first, int count)) {
     Arena *arena = arena_new();
-    Sums sums = begin_sums(interpreter, code, arena);
+    ElementSums sums = begin_sums(interpreter, code, arena);
     memset(code->terms, 0, sizeof *code->terms * (size_t)code->variable_count);
     code->lane_end = code->variable_count;
     int64_t terms = code->points ? (int64_t)scatter_terms(code) : 0;

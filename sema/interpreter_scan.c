@@ -44,7 +44,7 @@ bool compile_scan(Interpreter *interpreter, const Scan *scan, const char **why) 
 }
 
 /* Puts `count` points of one step, from number first on in row-major order, into the lanes. */
-static void set_step_points(Code *code, int64_t step, int64_t first, int count) {
+static void set_step_points(StageCode *code, int64_t step, int64_t first, int count) {
     for (int l = 0; l < count; l++) {
         int64_t rest = first + l;
         for (int v = code->axis_count - 1; v >= 0; v--) {
@@ -55,7 +55,7 @@ static void set_step_points(Code *code, int64_t step, int64_t first, int count) 
     }
 }
 
-static void store_step(Code *code, int count) {
+static void store_step(StageCode *code, int count) {
     Storage *storage = code->storage;
     for (int l = 0; l < count; l++) {
         int64_t element = 0;
@@ -65,7 +65,7 @@ static void store_step(Code *code, int count) {
     }
 }
 
-static void run_step(Interpreter *interpreter, Code *code, int64_t step) {
+static void run_step(Interpreter *interpreter, StageCode *code, int64_t step) {
     int64_t points = code->points / code->extents[code->stage->step];
     for (int64_t first = 0; first < points; first += STRIP) {
         int count = points - first < STRIP ? (int)(points - first) : STRIP;
@@ -77,7 +77,7 @@ static void run_step(Interpreter *interpreter, Code *code, int64_t step) {
 
 static void run_stage_step(Interpreter *interpreter, const Stage *stage, int64_t step) {
     for (int c = 0; c < stage->component_count; c++) {
-        Code *code = storage_of(interpreter, stage->components[c].tensor)->code;
+        StageCode *code = storage_of(interpreter, stage->components[c].tensor)->code;
         if (code->points)
             run_step(interpreter, code, step);
     }

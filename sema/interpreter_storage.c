@@ -16,7 +16,7 @@ enum { SMALL_ELEMENTS = 1024, SMALL_OPERATIONS = 1 << 18, WHOLE_SHARE = 8, FIRST
 
 /* Stores the result of one lane of the code's last run. */
 void store_result(Storage *storage, int64_t element, int lane) {
-    const Code *code = storage->code;
+    const StageCode *code = storage->code;
     Value value = {.type = storage->tensor->type, .integer = code->result.integer[lane]};
     value_store(value, storage->data + element * element_info[storage->tensor->type].bytes);
     if (storage->error)
@@ -27,7 +27,7 @@ void store_result(Storage *storage, int64_t element, int lane) {
 
 /* Stores the results of the code's last run as elements first, first + 1, ... */
 static void store_results(Storage *storage, int64_t first, int count) {
-    Code *code = storage->code;
+    StageCode *code = storage->code;
     ElementType type = storage->tensor->type;
     if (type == TYPE_FLOAT)
         for (int l = 0; l < count; l++)
@@ -43,7 +43,7 @@ static void store_results(Storage *storage, int64_t first, int count) {
 }
 
 void allocate_whole(Interpreter *interpreter, Storage *storage) {
-    const Code *code = storage->code;
+    const StageCode *code = storage->code;
     bool sum = code->combine == COMBINE_ADD && type_is_float(code->type);
     char *data = arena_alloc(interpreter->arena, (size_t)(storage->elements * element_info[code->type].bytes) + 1);
     if (!storage->exact && !interpreter->values_only)
@@ -56,7 +56,7 @@ void allocate_whole(Interpreter *interpreter, Storage *storage) {
 void compute_whole(Interpreter *interpreter, Storage *storage) {
     if (storage->data)
         return;
-    Code *code = storage->code;
+    StageCode *code = storage->code;
     if (code->stage->scan) {
         compute_scan(interpreter, code->stage->scan);
         return;
@@ -110,7 +110,7 @@ static void grow_table(Interpreter *interpreter, Storage *storage) {
 }
 
 static void insert_result(Interpreter *interpreter, Storage *storage, int64_t element, int lane) {
-    const Code *code = storage->code;
+    const StageCode *code = storage->code;
     if (2 * storage->table_count >= storage->table_capacity)
         grow_table(interpreter, storage);
     Entry *entry = slot_of(storage->table, storage->table_capacity, element);
@@ -122,7 +122,7 @@ static void insert_result(Interpreter *interpreter, Storage *storage, int64_t el
 }
 
 /* Puts the axis values of an element into a lane. */
-static void set_point(Code *code, const Storage *storage, int64_t element, int lane) {
+static void set_point(StageCode *code, const Storage *storage, int64_t element, int lane) {
     for (int v = 0; v < code->axis_count; v++) {
         code->lanes[v][lane] = element / storage->strides[v];
         element %= storage->strides[v];
@@ -130,7 +130,7 @@ static void set_point(Code *code, const Storage *storage, int64_t element, int l
 }
 
 static bool wants_whole(const Storage *storage, int more) {
-    const Code *code = storage->code;
+    const StageCode *code = storage->code;
     if (code->stage->scan)
         return true;
     if (code->places)
@@ -177,7 +177,7 @@ void demand_elements(Interpreter *interpreter, Storage *storage, const int64_t *
     for (int l = 0; l < count; l++)                                                                                    \
     result->field[l] = ((const Type *)storage->data)[elements[l]]
 
-static void load_whole(const Storage *storage, const int64_t *elements, int count, Lanes *result) {
+static void load_whole(const Storage *storage, const int64_t *elements, int count, LaneValues *result) {
     ElementType type = storage->tensor->type;
     switch (type) {
     case TYPE_FLOAT: LOAD_LANES(float, real); break;
@@ -194,7 +194,7 @@ static void load_whole(const Storage *storage, const int64_t *elements, int coun
             result->error[l] = storage->error[elements[l]];
 }
 
-void load_elements(Interpreter *interpreter, Storage *storage, const int64_t *elements, int count, Lanes *result) {
+void load_elements(Interpreter *interpreter, Storage *storage, const int64_t *elements, int count, LaneValues *result) {
     demand_elements(interpreter, storage, elements, count);
     if (storage->data) {
         load_whole(storage, elements, count, result);

@@ -19,12 +19,12 @@ enum { FEW_POINTS = 12, MOST_LEVELS = 64 };
 
 /* A tuple in every lane: the lanes of each component. */
 typedef struct Tuples {
-    Lanes *components;
+    LaneValues *components;
 } Tuples;
 
 typedef struct Fold {
     Interpreter *interpreter;
-    Code *code;
+    StageCode *code;
     const TupleCode *tuple;
     bool reassociates; /* orders other than the source's are possible */
     Tuples initial, terms, in_order, in_double, carried;
@@ -37,10 +37,10 @@ typedef struct Fold {
 } Fold;
 
 static Tuples tuples_new(const Fold *fold) {
-    return (Tuples){ARENA_ARRAY(fold->interpreter->arena, Lanes, fold->tuple->count)};
+    return (Tuples){ARENA_ARRAY(fold->interpreter->arena, LaneValues, fold->tuple->count)};
 }
 
-static Fold *fold_new(Interpreter *interpreter, Code *code) {
+static Fold *fold_new(Interpreter *interpreter, StageCode *code) {
     Fold *fold = ARENA_NEW(interpreter->arena, Fold);
     *fold = (Fold){.interpreter = interpreter, .code = code, .tuple = code->tuple};
     fold->reassociates = !code->tuple->ordered && !code->tuple->exact[code->tuple->component];
@@ -54,7 +54,7 @@ static Fold *fold_new(Interpreter *interpreter, Code *code) {
 
 /* --- combining ---------------------------------------------------------------------------------------------------- */
 
-static void copy_lanes(Lanes *to, int to_lane, const Lanes *from, int from_lane, int count) {
+static void copy_lanes(LaneValues *to, int to_lane, const LaneValues *from, int from_lane, int count) {
     memcpy(to->integer + to_lane, from->integer + from_lane, sizeof *to->integer * (size_t)count);
     memcpy(to->error + to_lane, from->error + from_lane, sizeof *to->error * (size_t)count);
 }
@@ -87,7 +87,7 @@ static void combine(const Fold *fold, const Combination *combination, Tuples to,
 
 static void note_largest(Fold *fold, int lane, int count) {
     int component = fold->tuple->component;
-    const Lanes *lanes = &fold->in_order.components[component];
+    const LaneValues *lanes = &fold->in_order.components[component];
     bool real = type_is_float(fold->code->type);
     for (int l = lane; l < lane + count; l++)
         fold->largest[l] = fmax(fold->largest[l], fabs(real ? lanes->real[l] : (double)lanes->integer[l]));
@@ -170,7 +170,7 @@ static void finish_pairwise(Fold *fold, int lane, int count) {
 
 /* --- bounds ------------------------------------------------------------------------------------------------------- */
 
-static double distance(const Fold *fold, const Lanes *a, const Lanes *b, int lane) {
+static double distance(const Fold *fold, const LaneValues *a, const LaneValues *b, int lane) {
     if (!type_is_float(fold->code->type))
         return fabs((double)a->integer[lane] - (double)b->integer[lane]);
     bool same = a->real[lane] == b->real[lane] || (isnan(a->real[lane]) && isnan(b->real[lane]));
@@ -181,9 +181,9 @@ static double distance(const Fold *fold, const Lanes *a, const Lanes *b, int lan
 /* How far any order may be from the source order. The factor is twice that of sums: partial results of other orders may
  * be larger than those seen here, and equal terms may all be rounded the same way in some orders. */
 static double bound_orders(const Fold *fold, int lane) {
-    const Code *code = fold->code;
+    const StageCode *code = fold->code;
     int c = fold->tuple->component;
-    const Lanes *in_order = &fold->in_order.components[c], *pairwise = &fold->carried.components[c];
+    const LaneValues *in_order = &fold->in_order.components[c], *pairwise = &fold->carried.components[c];
     double apart = distance(fold, in_order, pairwise, lane), own = pairwise->error[lane];
     double always = in_order->error[lane] + apart + own;
     if (!type_is_float(code->type) || code->type == TYPE_DOUBLE || !isfinite(in_order->real[lane]))
@@ -196,7 +196,7 @@ static double bound_orders(const Fold *fold, int lane) {
 }
 
 static void finish_fold(Fold *fold, int lane, int count) {
-    const Lanes *from = &fold->in_order.components[fold->tuple->component];
+    const LaneValues *from = &fold->in_order.components[fold->tuple->component];
     double *error = fold->code->result.error;
     copy_lanes(&fold->code->result, lane, from, lane, count);
     if (fold->reassociates)
@@ -212,7 +212,7 @@ static void finish_fold(Fold *fold, int lane, int count) {
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
 static void run_initials(Fold *fold, int count) {
-    Code *code = fold->code;
+    StageCode *code = fold->code;
     prepare(code, &code->initial, count);
     execute_all(fold->interpreter, code, &code->initial, count);
     take_results(fold, fold->tuple->initials, fold->initial, 0, count);
@@ -233,7 +233,7 @@ static void run_values(Fold *fold, int count) {
 }
 
 static void fold_by_points(Fold *fold, int count) {
-    Code *code = fold->code;
+    StageCode *code = fold->code;
     prepare(code, &code->value, count);
     for (int v = code->axis_count; v < code->variable_count; v++)
         code->scalars[v] = 0;
@@ -248,7 +248,7 @@ static void fold_by_points(Fold *fold, int count) {
 
 /* Reduces one point, whose axis values are in code->scalars, a strip of terms at a time. */
 static void fold_by_terms(Fold *fold, int point) {
-    Code *code = fold->code;
+    StageCode *code = fold->code;
     int64_t left;
     begin_terms(code, &left);
     begin_fold(fold, point, 1);
@@ -261,7 +261,7 @@ static void fold_by_terms(Fold *fold, int point) {
     finish_fold(fold, point, 1);
 }
 
-void run_tuple(Interpreter *interpreter, Code *code, int count) {
+void run_tuple(Interpreter *interpreter, StageCode *code, int count) {
     if (!code->tuple->fold)
         code->tuple->fold = fold_new(interpreter, code);
     Fold *fold = code->tuple->fold;

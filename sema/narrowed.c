@@ -19,13 +19,13 @@ enum { ALL_STEPS = 1 << 20, STEPS_PART = 16, LEAST_STEPS = 1 << 9 };
 
 static const Interval nothing = {true, true, 1, 0};
 
-typedef struct Search {
+typedef struct NarrowingSearch {
     const Statement *statement;
     const Expr *sought; /* NULL: only whether the condition can hold */
     bool exact;         /* the result of the operator is sought, before it becomes a value of its type */
     bool found;         /* it is a part of a condition */
     Interval range;     /* what is known of it so far */
-} Search;
+} NarrowingSearch;
 
 void narrowing_begin(const Statement *s) {
     Builder *builder = s->builder;
@@ -83,7 +83,7 @@ static bool is_exact_result(const Statement *s, const Expr *part, const Expr *e)
     return swaps && is_same_value(s, part->args[0], y) && is_same_value(s, part->args[1], x);
 }
 
-static bool is_sought(const Search *search, const Expr *e) {
+static bool is_sought(const NarrowingSearch *search, const Expr *e) {
     if (!search->sought)
         return false;
     return search->exact ? is_exact_result(search->statement, e, search->sought)
@@ -92,11 +92,11 @@ static bool is_sought(const Search *search, const Expr *e) {
 
 /* --- from a side to what it is made of ---------------------------------------------------------------------------- */
 
-static void learn(Search *search, const Expr *e, Interval within);
-static void learn_condition(Search *search, const Expr *c, bool holds);
+static void learn(NarrowingSearch *search, const Expr *e, Interval within);
+static void learn_condition(NarrowingSearch *search, const Expr *c, bool holds);
 
 /* What is known where one of two is the case. */
-static void join(Search *search, const Search *other) {
+static void join(NarrowingSearch *search, const NarrowingSearch *other) {
     search->found |= other->found;
     if (range_is_empty(search->range))
         search->range = other->range;
@@ -105,8 +105,8 @@ static void join(Search *search, const Search *other) {
 }
 
 /* The condition holds and chooses the one operand, or fails and chooses the other. */
-static void learn_choice(Search *search, const Expr *e, Interval within) {
-    Search other = *search;
+static void learn_choice(NarrowingSearch *search, const Expr *e, Interval within) {
+    NarrowingSearch other = *search;
     learn_condition(search, e->args[0], true);
     learn(search, e->args[1], within);
     learn_condition(&other, e->args[0], false);
@@ -145,7 +145,7 @@ static bool is_number(Interval range) {
 }
 
 /* The operator has the same operand twice. */
-static void learn_twice(Search *search, const Expr *e, Interval within) {
+static void learn_twice(NarrowingSearch *search, const Expr *e, Interval within) {
     if (e->op == OP_ADD)
         learn(search, e->args[0], factor_range(within, 2));
     if (e->op == OP_MUL)
@@ -153,7 +153,7 @@ static void learn_twice(Search *search, const Expr *e, Interval within) {
 }
 
 /* The result of an operator that does not wrap is within the range. */
-static void learn_operands(Search *search, const Expr *e, Interval within) {
+static void learn_operands(NarrowingSearch *search, const Expr *e, Interval within) {
     const Expr *x = e->args[0], *y = e->args[e->count - 1];
     if (e->count == 2 && same_value(search->statement, x, y))
         learn_twice(search, e, within);
@@ -185,7 +185,7 @@ static Interval extreme_range(Op op, Interval within, Interval other) {
     return within;
 }
 
-static void learn_extreme(Search *search, const Expr *e, Interval within) {
+static void learn_extreme(NarrowingSearch *search, const Expr *e, Interval within) {
     for (int i = 0; i < 2; i++) {
         Interval other = value_range(search->statement, NULL, e->args[1 - i]);
         learn(search, e->args[i], extreme_range(e->op, within, other));
@@ -200,14 +200,14 @@ static bool keeps_range(const Statement *s, const Expr *cast) {
 }
 
 /* The element of a temporary has the value that it was given. */
-static void learn_element(Search *search, const Expr *read, Interval within) {
+static void learn_element(NarrowingSearch *search, const Expr *read, Interval within) {
     const Expr *value = behind_read(search->statement, read);
     if (value)
         learn(search, value, within);
 }
 
 /* What e is made of, where its value is within the range. */
-static void learn_parts(Search *search, const Expr *e, Interval within) {
+static void learn_parts(NarrowingSearch *search, const Expr *e, Interval within) {
     if (e->kind == EXPR_READ)
         learn_element(search, e, within);
     else if (e->kind == EXPR_CAST && keeps_range(search->statement, e))
@@ -221,7 +221,7 @@ static void learn_parts(Search *search, const Expr *e, Interval within) {
 }
 
 /* The value of e is within the range. */
-static void learn(Search *search, const Expr *e, Interval within) {
+static void learn(NarrowingSearch *search, const Expr *e, Interval within) {
     Builder *builder = search->statement->builder;
     builder->narrowing_steps--;
     if (narrowing_ends(search->statement) || builder->narrowing_depth == 0 || !type_is_integer(e->type))
@@ -273,7 +273,7 @@ static Interval compared_range(Op op, Interval own, Interval other) {
     return own;
 }
 
-static void learn_integers(Search *search, Op op, const Expr *x, const Expr *y) {
+static void learn_integers(NarrowingSearch *search, Op op, const Expr *x, const Expr *y) {
     Interval a = value_range(search->statement, NULL, x), b = value_range(search->statement, NULL, y);
     bool counts = a.has_low && a.low >= 0 && b.has_low && b.low >= 0;
     if (x->type == TYPE_UINT64 && !counts)
@@ -300,7 +300,7 @@ static const Expr *integer_of(const Statement *s, const Expr *e) {
 }
 
 /* Of an integer that compares so with a real number: x < 2.5 is x < 3, x <= 2.5 is x <= 2. */
-static void learn_reals(Search *search, Op op, const Expr *x, const Expr *y) {
+static void learn_reals(NarrowingSearch *search, Op op, const Expr *x, const Expr *y) {
     const Expr *integer = integer_of(search->statement, x);
     if (!integer || y->kind != EXPR_REAL || !(fabs(y->real) < 1e9))
         return;
@@ -313,7 +313,7 @@ static void learn_reals(Search *search, Op op, const Expr *x, const Expr *y) {
         search->range = nothing;
 }
 
-static void learn_comparison(Search *search, Op op, const Expr *x, const Expr *y) {
+static void learn_comparison(NarrowingSearch *search, Op op, const Expr *x, const Expr *y) {
     if (type_is_integer(x->type)) {
         learn_integers(search, op, x, y);
     } else if (type_is_float(x->type)) {
@@ -325,14 +325,14 @@ static void learn_comparison(Search *search, Op op, const Expr *x, const Expr *y
 /* --- conditions --------------------------------------------------------------------------------------------------- */
 
 /* One of both holds, so it is known what both say. */
-static void learn_either(Search *search, const Expr *c, bool holds) {
-    Search other = *search;
+static void learn_either(NarrowingSearch *search, const Expr *c, bool holds) {
+    NarrowingSearch other = *search;
     learn_condition(search, c->args[0], holds);
     learn_condition(&other, c->args[1], holds);
     join(search, &other);
 }
 
-static void learn_condition(Search *search, const Expr *c, bool holds) {
+static void learn_condition(NarrowingSearch *search, const Expr *c, bool holds) {
     if (expr_is_op(c, OP_NOT)) {
         learn_condition(search, c->args[0], !holds);
     } else if (expr_is_op(c, holds ? OP_AND : OP_OR)) {
@@ -357,32 +357,32 @@ static bool is_short(const Statement *s, const Expr *condition) {
     return true;
 }
 
-static void learn_all(Search *search, const Under *under) {
+static void learn_all(NarrowingSearch *search, const Under *under) {
     for (int n = 0; under && n < CONDITION_LIMIT && !narrowing_ends(search->statement); under = under->outer, n++)
         if (is_short(search->statement, under->condition))
             learn_condition(search, under->condition, under->holds);
 }
 
 Interval narrowed_range(const Statement *s, const Under *under, const Expr *e, Interval range) {
-    Search search = {.statement = s, .sought = e, .range = range};
+    NarrowingSearch search = {.statement = s, .sought = e, .range = range};
     learn_all(&search, under);
     return search.range;
 }
 
 Interval narrowed_result(const Statement *s, const Under *under, const Expr *e, Interval range) {
-    Search search = {.statement = s, .sought = e, .exact = true, .range = range};
+    NarrowingSearch search = {.statement = s, .sought = e, .exact = true, .range = range};
     learn_all(&search, under);
     return search.range;
 }
 
 bool compares_result(const Statement *s, const Expr *comparison, const Expr *e) {
-    Search search = {.statement = s, .sought = e, .exact = true};
+    NarrowingSearch search = {.statement = s, .sought = e, .exact = true};
     learn_condition(&search, comparison, true);
     return search.found;
 }
 
 bool never_holds(const Statement *s, const Under *under) {
-    Search search = {.statement = s};
+    NarrowingSearch search = {.statement = s};
     if (s->builder->narrowing_depth < DEPTH_LIMIT - NESTED_LIMIT || !is_short(s, under->condition))
         return false;
     learn_condition(&search, under->condition, under->holds);

@@ -367,13 +367,13 @@ static Expr *bound_from(const Inference *in, const Constraint *constraint, const
 
 /* An end of a range, as found in a round. own: from constraints without other variables. conditional: from reads under
  * conditions. shared: from all others. */
-typedef struct End {
+typedef struct RangeEnd {
     Expr *own, *shared, *conditional;
-} End;
+} RangeEnd;
 
-typedef struct Ends {
-    End low, high;
-} Ends;
+typedef struct RangeEnds {
+    RangeEnd low, high;
+} RangeEnds;
 
 static Expr *tighter(Arena *arena, Expr *a, Expr *b, bool is_low) {
     return !a ? b : !b ? a : is_low ? size_max(arena, a, b) : size_min(arena, a, b);
@@ -393,12 +393,12 @@ static bool is_conditional(const Constraint *constraint) {
     return constraint->site && constraint->site->guard_count > 0;
 }
 
-static bool take_bound(const Inference *in, const Constraint *constraint, const IndexVariable *index, Ends *ends) {
+static bool take_bound(const Inference *in, const Constraint *constraint, const IndexVariable *index, RangeEnds *ends) {
     bool is_low = false;
     Expr *bound = bound_from(in, constraint, index, &is_low);
     if (!bound)
         return false;
-    End *end = is_low ? &ends->low : &ends->high;
+    RangeEnd *end = is_low ? &ends->low : &ends->high;
     Expr **place = is_own(in, constraint, index) ? &end->own
                    : is_conditional(constraint)  ? &end->conditional
                                                  : &end->shared;
@@ -408,11 +408,11 @@ static bool take_bound(const Inference *in, const Constraint *constraint, const 
 
 /* Whether the index is a reduction with a range of its own. Then reads under conditions do not cut it: the conditions
  * decide which terms count. */
-static bool is_let_be(const IndexVariable *index, const Ends *ends) {
+static bool is_let_be(const IndexVariable *index, const RangeEnds *ends) {
     return !index->target && ends->low.own && ends->high.own;
 }
 
-static void join_conditional(const Inference *in, const IndexVariable *index, Ends *ends) {
+static void join_conditional(const Inference *in, const IndexVariable *index, RangeEnds *ends) {
     if (is_let_be(index, ends))
         return;
     ends->low.shared = tighter(in->arena, ends->low.shared, ends->low.conditional, true);
@@ -431,12 +431,12 @@ static bool always_above(const Inference *in, Expr *larger, Expr *smaller) {
 
 /* Whether a reduction is always cut short by an index that `where` fixes. That is a mistake: the reduction keeps its
  * own range, and the proof of bounds reports what goes outside. If it may be cut, there is a warning only. */
-static bool is_cut(const Inference *in, const IndexVariable *index, const Ends *ends) {
+static bool is_cut(const Inference *in, const IndexVariable *index, const RangeEnds *ends) {
     return !index->target && ends->low.own && ends->high.own &&
            (always_above(in, ends->high.own, ends->high.shared) || always_above(in, ends->low.shared, ends->low.own));
 }
 
-static void warn_cut(const Inference *in, const IndexVariable *index, const Ends *ends) {
+static void warn_cut(const Inference *in, const IndexVariable *index, const RangeEnds *ends) {
     Arena *arena = in->arena;
     if (index->target || !ends->low.own || !ends->high.own ||
         (size_equal(arena, index->low, ends->low.own) && size_equal(arena, index->high, ends->high.own)))
@@ -447,7 +447,7 @@ static void warn_cut(const Inference *in, const IndexVariable *index, const Ends
 }
 
 /* Gives the variable the range that was found. False if an end is missing. */
-static bool settle(const Inference *in, IndexVariable *index, const Ends *ends, bool cut) {
+static bool settle(const Inference *in, IndexVariable *index, const RangeEnds *ends, bool cut) {
     Expr *low = tighter(in->arena, ends->low.own, cut ? NULL : ends->low.shared, true);
     Expr *high = tighter(in->arena, ends->high.own, cut ? NULL : ends->high.shared, false);
     if (!low || !high)
@@ -459,7 +459,7 @@ static bool settle(const Inference *in, IndexVariable *index, const Ends *ends, 
 }
 
 /* For each constraint the variable that it bounds in this round, or NULL. */
-static IndexVariable **find_ends(Inference *in, Ends *found) {
+static IndexVariable **find_ends(Inference *in, RangeEnds *found) {
     Statement *s = in->statement;
     IndexVariable **bounded = ARENA_ARRAY(in->arena, IndexVariable *, in->constraints.count);
     for (int c = 0; c < in->constraints.count; c++) {
@@ -506,7 +506,7 @@ static bool is_used(const Inference *in, const Constraint *constraint, const Ind
 /* One round. All variables see the state before the round. */
 static bool run_round(Inference *in) {
     Statement *s = in->statement;
-    Ends *found = ARENA_ARRAY(in->arena, Ends, s->indices.count);
+    RangeEnds *found = ARENA_ARRAY(in->arena, RangeEnds, s->indices.count);
     IndexVariable **bounded = find_ends(in, found);
     bool progress = false;
     for (int i = 0; i < s->indices.count; i++) {

@@ -36,14 +36,14 @@ static void collect_texts(const AstDef *def, const AstExpr *e, const AstExpr **r
         collect_texts(def, e->args.items[i], reads, count);
 }
 
-typedef struct Reads {
+typedef struct ValueReads {
     const Expr *items[READS_LIMIT + 1];
     int count;
-} Reads;
+} ValueReads;
 
 /* Once each. */
-static Reads reads_of(const Expr *value) {
-    Reads reads = {.count = 0};
+static ValueReads reads_of(const Expr *value) {
+    ValueReads reads = {.count = 0};
     EACH_READ(read, value) {
         int i = 0;
         while (i < reads.count && reads.items[i] != read)
@@ -231,7 +231,7 @@ static bool guess_read(Guess *g, const AstExpr *text, const Expr *read) {
 }
 
 /* Matches the reads of the def with those of the stage, in order or, if `reversed`, from the last one on. */
-static bool guess_reads(Guess *g, const AstExpr *const *texts, const Reads *reads, bool reversed) {
+static bool guess_reads(Guess *g, const AstExpr *const *texts, const ValueReads *reads, bool reversed) {
     for (int i = 0; i < reads->count; i++)
         if (!guess_read(g, texts[i], reads->items[reversed ? reads->count - 1 - i : i]))
             return false;
@@ -260,7 +260,7 @@ static bool guess_targets(Guess *g, const AstStatement *statement) {
 static bool guess(Guess *g, bool reversed) {
     const AstStatement *statement = only_statement(g->def);
     const AstExpr *texts[READS_LIMIT + 1];
-    Reads reads = reads_of(g->stage->components[0].value);
+    ValueReads reads = reads_of(g->stage->components[0].value);
     int count = 0;
     collect_texts(g->def, statement->values.items[0], texts, &count);
     g->arguments = ARENA_ARRAY(g->arena, const Tensor *, g->def->arguments.count + 1);

@@ -96,14 +96,14 @@ Definition *definition_in(const SourceFile *file, const char *name) {
 }
 
 /* A walk through all files that a file sees: itself first, then imports breadth first, so that near ones come first. */
-typedef struct Walk {
+typedef struct FileWalk {
     Arena *arena;
     LIST(const SourceFile *) files;
     LIST(bool) seen; /* by the number of the file */
     int done;
-} Walk;
+} FileWalk;
 
-static void walk_to(Walk *walk, const SourceFile *file) {
+static void walk_to(FileWalk *walk, const SourceFile *file) {
     while (walk->seen.count <= file->number)
         list_push(walk->arena, &walk->seen, false);
     if (!walk->seen.items[file->number])
@@ -111,18 +111,18 @@ static void walk_to(Walk *walk, const SourceFile *file) {
     walk->seen.items[file->number] = true;
 }
 
-static Walk begin_walk(const SourceFile *from) {
-    Walk walk = {.arena = arena_new()};
+static FileWalk begin_walk(const SourceFile *from) {
+    FileWalk walk = {.arena = arena_new()};
     walk_to(&walk, from);
     return walk;
 }
 
-static void end_walk(Walk *walk) {
+static void end_walk(FileWalk *walk) {
     arena_free(walk->arena);
 }
 
 /* The next file; NULL at the end. */
-static const SourceFile *next_visible(Walk *walk) {
+static const SourceFile *next_visible(FileWalk *walk) {
     if (walk->done == walk->files.count)
         return NULL;
     const SourceFile *file = walk->files.items[walk->done++];
@@ -143,7 +143,7 @@ static void *find_named(const SourceFile *from, const char *name, bool combiner)
     void *found = named_in(from, name, combiner), *embedded = NULL;
     if (found || from->imports.count == 0)
         return found;
-    Walk walk = begin_walk(from);
+    FileWalk walk = begin_walk(from);
     for (const SourceFile *file; !found && (file = next_visible(&walk));)
         if (!file->embedded)
             found = named_in(file, name, combiner);
@@ -269,7 +269,7 @@ static bool hint_foreign(CallFrame *frame, const char *name) {
 /* A def that is named after this one; NULL if there is none. */
 static const char *extended_name(const CallFrame *frame, const char *name) {
     const char *found = NULL;
-    Walk walk = begin_walk(frame->definition->file);
+    FileWalk walk = begin_walk(frame->definition->file);
     for (const SourceFile *file; (file = next_visible(&walk));)
         for (int j = 0; j < file->definitions.count && !found; j++) {
             const char *own = file->definitions.items[j]->ast->name.text;
@@ -283,7 +283,7 @@ static const char *extended_name(const CallFrame *frame, const char *name) {
 static Nearest nearest_function(const CallFrame *frame, const char *name) {
     Nearest nearest = {.name = name};
     offer_symbols(&nearest, frame, true);
-    Walk walk = begin_walk(frame->definition->file);
+    FileWalk walk = begin_walk(frame->definition->file);
     for (const SourceFile *file; (file = next_visible(&walk));)
         for (int j = 0; j < file->definitions.count; j++)
             nearest_offer(&nearest, file->definitions.items[j]->ast->name.text);
@@ -314,7 +314,7 @@ void hint_nearest_function(CallFrame *frame, const char *name) {
 
 void hint_nearest_combiner(CallFrame *frame, const char *name) {
     Nearest nearest = {.name = name};
-    Walk walk = begin_walk(frame->definition->file);
+    FileWalk walk = begin_walk(frame->definition->file);
     for (const SourceFile *file; (file = next_visible(&walk));)
         for (int j = 0; j < file->combiners.count; j++)
             nearest_offer(&nearest, file->combiners.items[j]->ast->name.text);

@@ -148,7 +148,7 @@ static Expr *read_at(const Assignment *a, const Tensor *tensor, const Var **axes
 }
 
 static void add_part(Assignment *a, Tensor *tensor, const char *suffix) {
-    Part part = {tensor, a->variable->versions.count, suffix};
+    VersionPart part = {tensor, a->variable->versions.count, suffix};
     list_push(a->arena, &a->variable->parts, part);
 }
 

@@ -33,7 +33,7 @@ typedef struct Occurrence {
     Vars vars;
 } Occurrence;
 
-typedef struct Making {
+typedef struct TemporaryMaking {
     Arena *arena;
     const Program *program;
     LIST(const Tensor *) tensors;
@@ -41,8 +41,8 @@ typedef struct Making {
     LIST(Temporary) made;
     LIST(Occurrence) occurrences;
     bool changed;
-    bool (*chooses)(const struct Making *making, const Stage *stage, Expr *e, const Vars *vars);
-} Making;
+    bool (*chooses)(const struct TemporaryMaking *making, const Stage *stage, Expr *e, const Vars *vars);
+} TemporaryMaking;
 
 /* --- what an expression is made of --- */
 
@@ -170,7 +170,7 @@ static bool reads_inside(Arena *arena, const Expr *e) {
 }
 
 /* A factor of a reduction: computed for each term, and again for each value of an axis. */
-static bool is_again_in_product(const Making *making, const Stage *stage, Expr *e, const Vars *vars) {
+static bool is_again_in_product(const TemporaryMaking *making, const Stage *stage, Expr *e, const Vars *vars) {
     bool reduced = false, again = false;
     for (int r = 0; r < stage->reduction_count; r++)
         reduced |= holds(vars, stage->reductions[r]);
@@ -188,7 +188,7 @@ static bool is_of_all_indices(const Stage *stage, const Expr *e, const Vars *var
     return vars->count == stage->axis_count + stage->reduction_count && has_function(e);
 }
 
-static bool is_again_in_stage(const Making *making, const Stage *stage, Expr *e, const Vars *vars) {
+static bool is_again_in_stage(const TemporaryMaking *making, const Stage *stage, Expr *e, const Vars *vars) {
     if (!is_of_all_indices(stage, e, vars))
         return false;
     uint64_t form = form_of(e);
@@ -201,7 +201,7 @@ static bool is_again_in_stage(const Making *making, const Stage *stage, Expr *e,
     return false;
 }
 
-static void list_functions(Making *making, const Stage *stage, Expr *e) {
+static void list_functions(TemporaryMaking *making, const Stage *stage, Expr *e) {
     Vars vars;
     if (find_vars(making->arena, e, &vars) && is_of_all_indices(stage, e, &vars))
         list_push(making->arena, &making->occurrences, ((Occurrence){stage, e, form_of(e), vars}));
@@ -211,7 +211,7 @@ static void list_functions(Making *making, const Stage *stage, Expr *e) {
 
 /* --- making --- */
 
-static const char *new_name(const Making *making, const Stage *stage) {
+static const char *new_name(const TemporaryMaking *making, const Stage *stage) {
     const char *name = arena_printf(making->arena, "%s.term", stage->name);
     for (int t = 0, number = 2; t < making->tensors.count; t++)
         if (strcmp(making->tensors.items[t]->name, name) == 0) {
@@ -221,7 +221,7 @@ static const char *new_name(const Making *making, const Stage *stage) {
     return name;
 }
 
-static Tensor *new_temporary(const Making *making, const Stage *stage, ElementType type, const Vars *axes) {
+static Tensor *new_temporary(const TemporaryMaking *making, const Stage *stage, ElementType type, const Vars *axes) {
     Tensor *tensor = ARENA_NEW(making->arena, Tensor);
     *tensor = (Tensor){.name = new_name(making, stage), .type = type, .role = ROLE_TEMPORARY, .loc = stage->loc};
     tensor->rank = axes->count;
@@ -235,7 +235,7 @@ static Tensor *new_temporary(const Making *making, const Stage *stage, ElementTy
 }
 
 /* Puts a stage before the one that is being made again. */
-static Temporary *make_temporary(Making *making, const Stage *stage, Expr *e, const Vars *vars) {
+static Temporary *make_temporary(TemporaryMaking *making, const Stage *stage, Expr *e, const Vars *vars) {
     Arena *arena = making->arena;
     Temporary temporary = {0};
     for (int i = 0; i < vars->count; i++)
@@ -253,7 +253,7 @@ static Temporary *make_temporary(Making *making, const Stage *stage, Expr *e, co
 }
 
 /* The temporary that has the value; NULL: there is none. */
-static const Temporary *find_made(const Making *making, Expr *e, const Vars *vars) {
+static const Temporary *find_made(const TemporaryMaking *making, Expr *e, const Vars *vars) {
     uint64_t form = form_of(e);
     for (int i = 0; i < making->made.count; i++) {
         const Temporary *made = &making->made.items[i];
@@ -263,7 +263,7 @@ static const Temporary *find_made(const Making *making, Expr *e, const Vars *var
     return NULL;
 }
 
-static Expr *read_temporary(Making *making, const Stage *stage, Expr *e, const Vars *vars) {
+static Expr *read_temporary(TemporaryMaking *making, const Stage *stage, Expr *e, const Vars *vars) {
     const Temporary *found = find_made(making, e, vars);
     found = found ? found : make_temporary(making, stage, e, vars);
     making->changed = true;
@@ -273,7 +273,7 @@ static Expr *read_temporary(Making *making, const Stage *stage, Expr *e, const V
     return expr_read(making->arena, found->tensor, indices, NULL);
 }
 
-static Expr *with_temporaries(Making *making, const Stage *stage, Expr *e) {
+static Expr *with_temporaries(TemporaryMaking *making, const Stage *stage, Expr *e) {
     Vars vars;
     if (find_vars(making->arena, e, &vars) && making->chooses(making, stage, e, &vars))
         return read_temporary(making, stage, e, &vars);
@@ -284,7 +284,7 @@ static Expr *with_temporaries(Making *making, const Stage *stage, Expr *e) {
 }
 
 /* Makes a stage again. A stage that computes the expression and nothing else is what others read. */
-static const Stage *make_again(Making *making, const Stage *stage) {
+static const Stage *make_again(TemporaryMaking *making, const Stage *stage) {
     Expr *value = stage->components[0].value;
     Vars vars, axes = {.items = stage->axes, .count = stage->axis_count};
     bool whole = stage->combine == COMBINE_NONE && find_vars(making->arena, value, &vars) &&
@@ -304,7 +304,7 @@ static const Stage *make_again(Making *making, const Stage *stage) {
 /* --- the program --- */
 
 /* Where each stage of the former program is. */
-static int *make_stages(Making *making, const Stage *const *stages, int count) {
+static int *make_stages(TemporaryMaking *making, const Stage *const *stages, int count) {
     int *places = ARENA_ARRAY(making->arena, int, count);
     making->stages.items = NULL;
     making->stages.count = making->stages.capacity = making->made.count = 0;
@@ -316,7 +316,7 @@ static int *make_stages(Making *making, const Stage *const *stages, int count) {
     return places;
 }
 
-static void move_requirements(const Making *making, Program *program, const int *places) {
+static void move_requirements(const TemporaryMaking *making, Program *program, const int *places) {
     const Requirement *before = program->requirements;
     program->requirements = ARENA_ARRAY(making->arena, Requirement, program->requirement_count);
     for (int r = 0; r < program->requirement_count; r++) {
@@ -326,7 +326,7 @@ static void move_requirements(const Making *making, Program *program, const int 
     }
 }
 
-static void use_stages(Making *making, Program *program, const int *places) {
+static void use_stages(TemporaryMaking *making, Program *program, const int *places) {
     program->stages = making->stages.items;
     program->stage_count = making->stages.count;
     program->tensors = making->tensors.items;
@@ -337,7 +337,7 @@ static void use_stages(Making *making, Program *program, const int *places) {
 
 /* NULL: nothing is computed again. */
 static Program *program_with_temporaries(Arena *arena, const Program *from) {
-    Making making = {.arena = arena, .program = from, .chooses = is_again_in_product};
+    TemporaryMaking making = {.arena = arena, .program = from, .chooses = is_again_in_product};
     Program *program = ARENA_NEW(arena, Program);
     *program = *from;
     for (int t = 0; t < from->tensor_count; t++)

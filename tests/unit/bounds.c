@@ -36,7 +36,7 @@ static double place_in(Random *random, const Range *range) {
     return fabs(whole - range->value) <= range->error && random_below(random, 3) == 0 ? whole : place;
 }
 
-static Lanes operands[OPERANDS], result;
+static LaneValues operands[OPERANDS], result;
 
 static double bound_of(Op op, const Range *ranges) {
     Instruction args[OPERANDS], in = {.op = op, .type = TYPE_DOUBLE, .result = &result, .count = op_info[op].arity};
