@@ -78,14 +78,14 @@ bool instr_ignores_zeros(const Instr *instr) {
 
 /* --- values --- */
 
-typedef struct Match {
+typedef struct InstrMatch {
     Arena *arena;
     const Instr *instr;
     const Expr **reads;
     const Expr *wanted, *found; /* the first parts that differ */
-} Match;
+} InstrMatch;
 
-static bool differ(Match *m, const Expr *wanted, const Expr *found) {
+static bool differ(InstrMatch *m, const Expr *wanted, const Expr *found) {
     if (!m->wanted) {
         m->wanted = wanted;
         m->found = found;
@@ -93,7 +93,7 @@ static bool differ(Match *m, const Expr *wanted, const Expr *found) {
     return false;
 }
 
-static bool match_read(Match *m, const Expr *meaning, const Expr *e) {
+static bool match_read(InstrMatch *m, const Expr *meaning, const Expr *e) {
     int operand = 0;
     while (m->instr->operands[operand] != meaning->tensor)
         operand++;
@@ -105,9 +105,9 @@ static bool match_read(Match *m, const Expr *meaning, const Expr *e) {
     return true;
 }
 
-static bool match(Match *m, const Expr *meaning, const Expr *e);
+static bool match(InstrMatch *m, const Expr *meaning, const Expr *e);
 
-static bool match_args(Match *m, const Expr *meaning, const Expr *e, bool swapped) {
+static bool match_args(InstrMatch *m, const Expr *meaning, const Expr *e, bool swapped) {
     for (int i = 0; i < e->count; i++)
         if (!match(m, meaning->args[i], e->args[swapped ? 1 - i : i]))
             return false;
@@ -119,7 +119,7 @@ static bool commutes(Op op) {
 }
 
 /* Tries both orders of a commutative operator; operands bound by the first try are unbound before the second. */
-static bool match_op(Match *m, const Expr *meaning, const Expr *e) {
+static bool match_op(InstrMatch *m, const Expr *meaning, const Expr *e) {
     if (meaning->op != e->op)
         return differ(m, meaning, e);
     if (!commutes(e->op))
@@ -134,7 +134,7 @@ static bool match_op(Match *m, const Expr *meaning, const Expr *e) {
     return match_args(m, meaning, e, true);
 }
 
-static bool match(Match *m, const Expr *meaning, const Expr *e) {
+static bool match(InstrMatch *m, const Expr *meaning, const Expr *e) {
     if (meaning->kind == EXPR_READ)
         return match_read(m, meaning, e);
     if (meaning->kind != e->kind || meaning->type != e->type || meaning->count != e->count || e->lanes != 1)
@@ -150,7 +150,7 @@ static bool match(Match *m, const Expr *meaning, const Expr *e) {
 
 bool instr_match(Arena *arena, const Instr *instr, const Expr *value, const Expr **reads, const Expr **wanted,
                  const Expr **found) {
-    Match m = {.arena = arena, .instr = instr, .reads = reads};
+    InstrMatch m = {.arena = arena, .instr = instr, .reads = reads};
     for (int i = 0; i < instr->operand_count; i++)
         reads[i] = NULL;
     if (match(&m, instr->meaning->components[0].value, value))
@@ -174,13 +174,13 @@ const Expr *instr_added(const Instr *instr, const Expr *value) {
 
 /* --- loops --- */
 
-typedef struct Assignment {
+typedef struct LoopAssignment {
     const Instr *instr;
     const InstrLoop *loops;
     int count;
     VisitLoops *visit;
     void *context;
-} Assignment;
+} LoopAssignment;
 
 static bool is_taken(const int *loop_of, int count, int loop) {
     for (int i = 0; i < count; i++)
@@ -190,14 +190,14 @@ static bool is_taken(const int *loop_of, int count, int loop) {
 }
 
 /* Counts the loops of more than one value: others stand for no index. */
-static int moving_loops(const Assignment *a) {
+static int moving_loops(const LoopAssignment *a) {
     int count = 0;
     for (int l = 0; l < a->count; l++)
         count += a->loops[l].extent != 1;
     return count;
 }
 
-static bool assign_from(const Assignment *a, int *loop_of, int index, int taken) {
+static bool assign_from(const LoopAssignment *a, int *loop_of, int index, int taken) {
     if (index == instr_index_count(a->instr))
         return taken == moving_loops(a) && a->visit(loop_of, a->context);
     loop_of[index] = -1;
@@ -217,7 +217,7 @@ static bool assign_from(const Assignment *a, int *loop_of, int index, int taken)
 
 bool instr_assign(const Instr *instr, const InstrLoop *loops, int count, VisitLoops *visit, void *context) {
     int loop_of[instr_index_count(instr) + 1];
-    return assign_from(&(Assignment){instr, loops, count, visit, context}, loop_of, 0, 0);
+    return assign_from(&(LoopAssignment){instr, loops, count, visit, context}, loop_of, 0, 0);
 }
 
 int64_t instr_block(const Instr *instr, int operand, const int64_t *strides) {

@@ -666,12 +666,12 @@ static Stmt *requirement_check(Build *b, const Requirement *requirement) {
     return check_rows(b->arena, b->nest->target, stmt, check, axes.items[0].value->var, axes.items[1].value->var);
 }
 
-typedef struct Needs {
+typedef struct RequirementNeeds {
     Build *build;
     int position;
-} Needs;
+} RequirementNeeds;
 
-static void note_needed(Needs *needs, const Expr *read) {
+static void note_needed(RequirementNeeds *needs, const Expr *read) {
     const Nest *nest = needs->build->nest;
     for (int i = 0; i < nest->stage_count; i++) {
         const NestStage *stage = nest->stages[i];
@@ -690,7 +690,7 @@ static void note_needed(Needs *needs, const Expr *read) {
 
 /* How many stages of the nest must run before the requirement can be checked. */
 static int requirement_position(Build *b, const Requirement *requirement) {
-    Needs needs = {b, 0};
+    RequirementNeeds needs = {b, 0};
     EACH_READ(read, requirement->after >= 0 ? requirement->condition : NULL)
         note_needed(&needs, read);
     return needs.position;

@@ -16,12 +16,12 @@ static bool reads_by_reads(const Expr *e) {
 }
 
 /* The values of a loop for which a condition may fail: those from begin to end, if end is larger. */
-typedef struct Span {
+typedef struct FailingSpan {
     Expr *begin, *end;
-} Span;
+} FailingSpan;
 
 /* z < a || b <= z || inside(z): only z from a to b are tested. Returns what is left to test there; NULL: nothing. */
-static Expr *narrow_span(Arena *arena, Expr *condition, const Var *var, Span *span) {
+static Expr *narrow_span(Arena *arena, Expr *condition, const Var *var, FailingSpan *span) {
     Expr *first, *both = expr_is_op(condition, OP_NOT) ? condition->args[0] : NULL;
     if (condition->kind != EXPR_OP)
         return condition;
@@ -47,14 +47,14 @@ static Expr *narrow_span(Arena *arena, Expr *condition, const Var *var, Span *sp
 }
 
 /* Narrows the check, too, to what is left to test in the span. */
-static Span span_of(Arena *arena, Stmt **check, const Var *var) {
-    Span span = {expr_int(arena, 0), var->extent};
+static FailingSpan span_of(Arena *arena, Stmt **check, const Var *var) {
+    FailingSpan span = {expr_int(arena, 0), var->extent};
     if ((*check)->kind == STMT_CHECK && expr_reads((*check)->condition)) {
         Expr *left = narrow_span(arena, (*check)->condition, var, &span);
         if (left)
             *check = stmt_check(arena, left, (*check)->status, (*check)->loc);
     }
-    return (Span){expr_compact(arena, span.begin), expr_compact(arena, span.end)};
+    return (FailingSpan){expr_compact(arena, span.begin), expr_compact(arena, span.end)};
 }
 
 /* --- lanes --- */
@@ -137,7 +137,7 @@ static Stmt *check_in_lanes(Arena *arena, const Target *target, Stmt *check, con
 }
 
 Stmt *check_all(Arena *arena, const Target *target, Stmt *check, const Var *var) {
-    Span span = span_of(arena, &check, var);
+    FailingSpan span = span_of(arena, &check, var);
     Expr *length = expr_binary(arena, OP_SUB, span.end, span.begin);
     Expr *extent = expr_compact(arena, expr_binary(arena, OP_MAX, length, expr_int(arena, 0)));
     if (check->kind == STMT_CHECK && expr_reads(extent) && !expr_uses_var(check->condition, var))
@@ -228,7 +228,7 @@ static Expr *any_failed(Arena *arena, const Tensor *tensor, int64_t count) {
 
 Stmt *check_rows(Arena *arena, const Target *target, Stmt *rows, const Stmt *check, const Var *row, const Var *var) {
     int64_t count = target_lanes(target, TYPE_INT32);
-    Span span = {expr_int(arena, 0), var->extent};
+    FailingSpan span = {expr_int(arena, 0), var->extent};
     Expr *left = rows && count > 1 ? narrow_span(arena, check->condition, var, &span) : NULL;
     if (!left || !(expr_reads(span.begin) || expr_reads(span.end)) || !asks_elements(left, row))
         return rows;

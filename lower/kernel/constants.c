@@ -142,15 +142,15 @@ static void copy_row(const Copy *copy, const int64_t *at, int64_t length, char *
 }
 
 /* The rows of a tensor, one after another. Those of a copy are made on demand. */
-typedef struct Rows {
+typedef struct TensorRows {
     const Copy *copy; /* or NULL */
     const char *data; /* all of them, or room for one */
     int64_t length;
     int bytes; /* of an element */
-} Rows;
+} TensorRows;
 
 /* The row of elements from `first` on, at the indices `at` without the last. */
-static const char *row_at(const Rows *rows, int64_t first, const int64_t *at) {
+static const char *row_at(const TensorRows *rows, int64_t first, const int64_t *at) {
     if (!rows->copy)
         return rows->data + first * rows->bytes;
     copy_row(rows->copy, at, rows->length, (char *)rows->data);
@@ -167,13 +167,13 @@ static const void *make_copy(Arena *arena, const Tensor *tensor, const Copy *cop
 
 /* --- anything else ------------------------------------------------------------------------------------------------ */
 
-typedef struct Given {
+typedef struct GivenTensors {
     LIST(const Tensor *) named; /* as the stage reads them */
     LIST(const Tensor *) known; /* the same tensors with their data, row major */
-} Given;
+} GivenTensors;
 
 static Expr *read_known(Arena *arena, Expr *e, void *context) {
-    Given *given = context;
+    GivenTensors *given = context;
     if (e->kind != EXPR_READ)
         return e;
     int i = 0;
@@ -191,7 +191,7 @@ static Expr *read_known(Arena *arena, Expr *e, void *context) {
     return expr_read(arena, given->known.items[i], e->args, e->otherwise);
 }
 
-static void run_stage(Arena *arena, const Given *given, const Stage *stage, void *data) {
+static void run_stage(Arena *arena, const GivenTensors *given, const Stage *stage, void *data) {
     const Tensor *tensor = stage->components[0].tensor,
                  **tensors = ARENA_ARRAY(arena, const Tensor *, given->known.count + 1);
     for (int i = 0; i < given->known.count; i++)
@@ -250,7 +250,7 @@ static const Stage *stage_at(Arena *arena, const Stage *stage, int axis, int64_t
 
 /* If an axis chooses among cases, computes one case after another: the interpreter would compute all for each
  * element. */
-static void compute(Arena *arena, const Given *given, const Stage *stage, char *data) {
+static void compute(Arena *arena, const GivenTensors *given, const Stage *stage, char *data) {
     int axis = stage->combine == COMBINE_NONE ? choosing_axis(stage) : -1;
     if (axis < 0) {
         run_stage(arena, given, stage, data);
@@ -275,7 +275,7 @@ static void compute(Arena *arena, const Given *given, const Stage *stage, char *
 /* Runs in an arena of its own: what the constant is made of may be as large, and is then no longer needed. */
 static const void *interpret(Arena *arena, const Tensor *tensor) {
     Arena *scratch = arena_new();
-    Given given = {0};
+    GivenTensors given = {0};
     const Stage *stage = stage_rewrite_exprs(scratch, tensor->maker, read_known, &given);
     char *data = arena_alloc(arena, (size_t)(count_of(tensor) * element_info[tensor->type].bytes) + 1);
     compute(scratch, &given, stage, data);
@@ -298,8 +298,8 @@ static const void *row_major(Arena *arena, const Tensor *tensor) {
     return data;
 }
 
-static Rows rows_of(Arena *arena, const Tensor *tensor, Copy *copy) {
-    Rows rows = {.length = row_length(tensor), .bytes = element_info[tensor->type].bytes};
+static TensorRows rows_of(Arena *arena, const Tensor *tensor, Copy *copy) {
+    TensorRows rows = {.length = row_length(tensor), .bytes = element_info[tensor->type].bytes};
     if (tensor->maker && !tensor->data && read_copy(arena, tensor->maker, copy)) {
         copy->from = row_major(arena, copy->read->tensor);
         rows.copy = copy;
@@ -338,14 +338,14 @@ static void scatter_row(char *to, const char *from, const int64_t *places, int64
         memcpy(to + places[i] * bytes, from + i * bytes, (size_t)(piece * bytes));
 }
 
-static void store_rows(Arena *arena, const Tensor *tensor, const Rows *rows, char *to) {
+static void store_rows(Arena *arena, const Tensor *tensor, const TensorRows *rows, char *to) {
     int64_t count = count_of(tensor), *at = ARENA_ARRAY(arena, int64_t, tensor->rank + 1);
     for (int64_t i = 0; i < count; i += rows->length, next_row(tensor, at))
         memcpy(to + i * rows->bytes, row_at(rows, i, at), (size_t)(rows->length * rows->bytes));
 }
 
 /* Does not touch padding. */
-static void store_in_order(Arena *arena, const Tensor *tensor, const Rows *rows, char *to) {
+static void store_in_order(Arena *arena, const Tensor *tensor, const TensorRows *rows, char *to) {
     int bytes = rows->bytes;
     int64_t count = count_of(tensor), length = rows->length, *at = ARENA_ARRAY(arena, int64_t, tensor->rank + 1);
     int64_t **places = ARENA_ARRAY(arena, int64_t *, tensor->rank + 1), nowhere = 0;
@@ -364,7 +364,7 @@ static void store_in_order(Arena *arena, const Tensor *tensor, const Rows *rows,
 void constant_store(const Tensor *tensor, void *to) {
     Arena *scratch = arena_new();
     Copy copy;
-    Rows rows = rows_of(scratch, tensor, &copy);
+    TensorRows rows = rows_of(scratch, tensor, &copy);
     if (tensor->order)
         store_in_order(scratch, tensor, &rows, to);
     else
@@ -436,13 +436,13 @@ void know_constants(Arena *arena, Program *program, const Target *target) {
 
 /* --- which there are ---------------------------------------------------------------------------------------------- */
 
-typedef struct Found {
+typedef struct FoundConstants {
     Arena *arena;
     const Program *program;
     LIST(const Tensor *) tensors;
-} Found;
+} FoundConstants;
 
-static void note_tensor(Found *found, const Tensor *tensor) {
+static void note_tensor(FoundConstants *found, const Tensor *tensor) {
     if (tensor->role != ROLE_CONSTANT || !tensor->maker)
         return;
     for (int i = 0; i < found->tensors.count; i++)
@@ -452,7 +452,7 @@ static void note_tensor(Found *found, const Tensor *tensor) {
         list_push(found->arena, &found->tensors, tensor);
 }
 
-static void note_constants(Found *found, Stmt *body) {
+static void note_constants(FoundConstants *found, Stmt *body) {
     EACH_STMT(s, body) {
         if (s->kind == STMT_PREFETCH) /* simplification may have removed all reads of it */
             note_tensor(found, s->tensor);
@@ -464,7 +464,7 @@ static void note_constants(Found *found, Stmt *body) {
 }
 
 int kernel_constants(Arena *arena, const Kernel *kernel, const Tensor ***list) {
-    Found found = {.arena = arena, .program = kernel->program};
+    FoundConstants found = {.arena = arena, .program = kernel->program};
     note_constants(&found, kernel->body);
     for (int n = 0; n < kernel->shared.count; n++)
         note_constants(&found, kernel->shared.items[n]->kernel->body);

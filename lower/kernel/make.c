@@ -274,13 +274,13 @@ static Stmt *settle(Arena *arena, Stmt *stmt) {
     return stmt;
 }
 
-typedef struct Rewriting {
+typedef struct StmtRewriting {
     ReplaceExpr *replace;
     void *context;
-} Rewriting;
+} StmtRewriting;
 
 static Expr *rewrite_expr(Arena *arena, Expr *e, void *context) {
-    const Rewriting *rewriting = context;
+    const StmtRewriting *rewriting = context;
     return expr_rewrite(arena, e, rewriting->replace, rewriting->context);
 }
 
@@ -291,7 +291,7 @@ static Stmt *rewrite_stmt(Arena *arena, Stmt *stmt, void *context) {
 }
 
 StmtList stmts_rewrite(Arena *arena, StmtList body, ReplaceExpr *replace, void *context) {
-    Rewriting rewriting = {replace, context};
+    StmtRewriting rewriting = {replace, context};
     return stmts_map(arena, body.items, body.count, rewrite_stmt, &rewriting);
 }
 

@@ -106,15 +106,15 @@ static const Tensor *next_packed(const Packed *packed, const Tensor *tensor) {
 
 /* NAME_pack_ARG(sizes of ARG..., from, to) under construction: the stages from the argument to the packed tensor, or
  * from each of its parts to the packed one. */
-typedef struct Copying {
+typedef struct PackFunction {
     Arena *arena;
     const Packed *by;
     Argument from, to;
     LIST(const Tensor *) tensors;
     LIST(const Stage *) stages;
-} Copying;
+} PackFunction;
 
-static void add_copy(Copying *copying, Stage *stage, const Tensor *read, const Tensor *as, Tensor *made) {
+static void add_copy(PackFunction *copying, Stage *stage, const Tensor *read, const Tensor *as, Tensor *made) {
     Renaming renaming = {read, as};
     stage = stage_rewrite_exprs(copying->arena, stage, rename_read, &renaming);
     stage->components[0].tensor = made;
@@ -122,7 +122,7 @@ static void add_copy(Copying *copying, Stage *stage, const Tensor *read, const T
     list_push(copying->arena, &copying->stages, stage);
 }
 
-static void add_copies(Copying *copying, const Tensor *argument, const Tensor *from, Tensor *to) {
+static void add_copies(PackFunction *copying, const Tensor *argument, const Tensor *from, Tensor *to) {
     Arena *arena = copying->arena;
     const Tensor *read = argument, *as = from;
     for (const Tensor *made, *next = next_packed(copying->by, argument); (made = next); read = made) {
@@ -169,14 +169,15 @@ static void add_requirements(Arena *arena, const Program *program, const Tensor 
 }
 
 /* The tensor with another name and role, as a part of an argument of the function that packs. */
-static Tensor *add_part(Copying *copying, Argument *argument, const ArgumentPart *like, const char *name, Role role) {
+static Tensor *add_part(PackFunction *copying, Argument *argument, const ArgumentPart *like, const char *name,
+                        Role role) {
     Tensor *tensor = tensor_like(copying->arena, like->tensor, name, role);
     list_push(copying->arena, &copying->tensors, tensor);
     argument->parts[argument->part_count++] = (ArgumentPart){tensor, like->offset};
     return tensor;
 }
 
-static void copy_parts(Copying *copying, const Argument *argument, const Argument *packed) {
+static void copy_parts(PackFunction *copying, const Argument *argument, const Argument *packed) {
     Arena *arena = copying->arena;
     copying->from.parts = ARENA_ARRAY(arena, ArgumentPart, argument->part_count);
     copying->to.parts = ARENA_ARRAY(arena, ArgumentPart, argument->part_count);
@@ -189,7 +190,7 @@ static void copy_parts(Copying *copying, const Argument *argument, const Argumen
     }
 }
 
-static void copy_whole(Copying *copying, const Tensor *argument) {
+static void copy_whole(PackFunction *copying, const Tensor *argument) {
     list_push(copying->arena, &copying->tensors, copying->from.tensor);
     list_push(copying->arena, &copying->tensors, copying->to.tensor);
     add_copies(copying, argument, copying->from.tensor, (Tensor *)copying->to.tensor);
@@ -199,7 +200,7 @@ static void copy_whole(Copying *copying, const Tensor *argument) {
 static const Program *copying_program(Arena *arena, const Packed *by, const Argument *argument, const Argument *packed,
                                       bool by_parts) {
     const Program *program = by->nest->program;
-    Copying copying = {.arena = arena, .by = by};
+    PackFunction copying = {.arena = arena, .by = by};
     copying.from.tensor = tensor_like(arena, argument->tensor, "from", ROLE_INPUT);
     copying.to.tensor = tensor_like(arena, packed->tensor, "to", ROLE_OUTPUT);
     if (by_parts)

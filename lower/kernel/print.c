@@ -20,14 +20,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct Name {
+typedef struct PrintedName {
     const void *entity; /* a Var or a Tensor */
     const char *text;
-} Name;
+} PrintedName;
 
 typedef struct Printer {
     Text *text;
-    LIST(Name) names; /* in scope, innermost last */
+    LIST(PrintedName) names; /* in scope, innermost last */
     int indent;
 } Printer;
 
@@ -48,7 +48,7 @@ static void name_add(Printer *p, const void *entity, const char *name) {
             return;
     for (int number = 2; name_taken(p, text); number++)
         text = arena_printf(arena, "%s_%d", name, number);
-    list_push(arena, &p->names, ((Name){entity, text}));
+    list_push(arena, &p->names, ((PrintedName){entity, text}));
 }
 
 static const char *name_of(const Printer *p, const void *entity, const char *fallback) {

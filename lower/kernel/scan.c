@@ -9,7 +9,7 @@
  */
 #include "lower/kernel/statements.h"
 
-typedef struct Rows {
+typedef struct ScanRows {
     Arena *arena;
     const Var *steps, *row;
     LIST(const Tensor *) own;
@@ -17,7 +17,7 @@ typedef struct Rows {
     LIST(const Stmt *) stores;
     LIST(Substitution) inner; /* the row and each loop inside at 0 */
     bool other;               /* a statement that is not moved */
-} Rows;
+} ScanRows;
 
 static bool has_tensor(const Tensor *const *list, int count, const Tensor *tensor) {
     for (int i = 0; i < count; i++)
@@ -26,7 +26,7 @@ static bool has_tensor(const Tensor *const *list, int count, const Tensor *tenso
     return false;
 }
 
-static void note_row(Rows *rows, const Stmt *stmt) {
+static void note_row(ScanRows *rows, const Stmt *stmt) {
     rows->other |= stmt->kind == STMT_CHECK || stmt->kind == STMT_PREFETCH;
     if (stmt->kind == STMT_ALLOCATE)
         list_push(rows->arena, &rows->own, stmt->tensor);
@@ -40,12 +40,12 @@ static void note_row(Rows *rows, const Stmt *stmt) {
 
 /* How an index depends on the row: `times` the row, plus what loops outside decide, plus less than `times` from loops
  * inside. */
-typedef struct Place {
+typedef struct RowIndex {
     int64_t times;
     Expr *outside;
-} Place;
+} RowIndex;
 
-static bool is_of_row(const Rows *rows, Expr *index, Place *place) {
+static bool is_of_row(const ScanRows *rows, Expr *index, RowIndex *place) {
     Affine affine;
     Arena *arena = rows->arena;
     if (expr_uses_var(index, rows->steps) || expr_reads(index) || !expr_affine_modular(arena, index, &affine) ||
@@ -58,8 +58,8 @@ static bool is_of_row(const Rows *rows, Expr *index, Place *place) {
 }
 
 /* Whether a row is the same part of the dimension in all accesses. */
-static bool agrees(const Rows *rows, Expr *index, Place *place) {
-    Place own;
+static bool agrees(const ScanRows *rows, Expr *index, RowIndex *place) {
+    RowIndex own;
     if (!is_of_row(rows, index, &own) ||
         (place->times && (own.times != place->times || !expr_equal(own.outside, place->outside))))
         return false;
@@ -68,8 +68,8 @@ static bool agrees(const Rows *rows, Expr *index, Place *place) {
 }
 
 /* Whether all accesses of the tensor tell by one dimension which row they are in. */
-static bool rows_are_apart(const Rows *rows, const Tensor *tensor, int dimension) {
-    Place place = {0};
+static bool rows_are_apart(const ScanRows *rows, const Tensor *tensor, int dimension) {
+    RowIndex place = {0};
     for (int i = 0; i < rows->stores.count; i++)
         if (rows->stores.items[i]->tensor == tensor && !agrees(rows, rows->stores.items[i]->index[dimension], &place))
             return false;
@@ -80,7 +80,7 @@ static bool rows_are_apart(const Rows *rows, const Tensor *tensor, int dimension
 }
 
 /* The step must be the last index, and the row one before it. */
-static bool runs_by_rows(const Rows *rows, const Stmt *store) {
+static bool runs_by_rows(const ScanRows *rows, const Stmt *store) {
     if (has_tensor(rows->own.items, rows->own.count, store->tensor))
         return true;
     int last = store->index_count - 1;
@@ -302,7 +302,7 @@ Stmt *scan_by_rows(Arena *arena, Stmt *steps) {
     if (!row || steps->loop != LOOP_SERIAL || row->kind != STMT_FOR || row->loop != LOOP_SERIAL ||
         row->var->reduction || expr_uses_var(row->extent, steps->var) || expr_reads(row->extent))
         return carry_steps(arena, steps);
-    Rows rows = {.arena = arena, .steps = steps->var, .row = row->var};
+    ScanRows rows = {.arena = arena, .steps = steps->var, .row = row->var};
     list_push(arena, &rows.inner, ((Substitution){row->var, expr_int(arena, 0)}));
     EACH_STMT_OF(s, row->body, row->count)
         note_row(&rows, s);

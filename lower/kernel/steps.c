@@ -8,7 +8,7 @@
 
 enum { STEPS_LIMIT = 8 };
 
-typedef struct Steps {
+typedef struct KeptSteps {
     Arena *arena;
     const Tensor *tensor;
     Tensor *kept;   /* the smaller tensor */
@@ -24,9 +24,9 @@ typedef struct Steps {
     bool other;     /* it is used in another way */
     const StmtList *list; /* the statements that may use it */
     LIST(Stmt **) uses; /* the places of the statements that use the tensor, in order */
-} Steps;
+} KeptSteps;
 
-static void note_store(Steps *steps, const Stmt *stmt) {
+static void note_store(KeptSteps *steps, const Stmt *stmt) {
     if (stmt->kind == STMT_PREFETCH && stmt->tensor == steps->tensor)
         steps->other = true;
     if (stmt->kind != STMT_STORE || stmt->tensor != steps->tensor)
@@ -36,7 +36,7 @@ static void note_store(Steps *steps, const Stmt *stmt) {
     steps->var = step->var;
 }
 
-static void note_read(Steps *steps, const Expr *read) {
+static void note_read(KeptSteps *steps, const Expr *read) {
     Affine affine;
     if (read->tensor != steps->tensor)
         return;
@@ -51,7 +51,7 @@ static void note_read(Steps *steps, const Expr *read) {
         steps->count = affine.constant + 1;
 }
 
-static bool stores_it(const Steps *steps, Stmt *stmt) {
+static bool stores_it(const KeptSteps *steps, Stmt *stmt) {
     EACH_STMT(s, stmt)
         if (s->kind == STMT_STORE && s->tensor == steps->tensor)
             return true;
@@ -59,7 +59,7 @@ static bool stores_it(const Steps *steps, Stmt *stmt) {
 }
 
 /* Visits a statement that uses the buffer, and those inside; repeated: inside a loop other than that over the steps. */
-static void note_uses(Steps *steps, Stmt *stmt, bool repeated) {
+static void note_uses(KeptSteps *steps, Stmt *stmt, bool repeated) {
     bool loop = stmt->kind == STMT_FOR && stmt->var == steps->var;
     if (loop) {
         steps->loops++;
@@ -82,7 +82,7 @@ static void note_uses(Steps *steps, Stmt *stmt, bool repeated) {
     steps->inside &= !loop;
 }
 
-static bool keeps_few(Steps *steps) {
+static bool keeps_few(KeptSteps *steps) {
     int64_t extent, power = 1;
     for (int i = 0; i < steps->uses.count; i++)
         EACH_STMT(s, *steps->uses.items[i])
@@ -97,7 +97,7 @@ static bool keeps_few(Steps *steps) {
 
 /* --- the change --------------------------------------------------------------------------------------------------- */
 
-static Expr **kept_index(const Steps *steps, Expr *const *index) {
+static Expr **kept_index(const KeptSteps *steps, Expr *const *index) {
     Expr **kept = ARENA_ARRAY(steps->arena, Expr *, steps->tensor->rank);
     for (int d = 0; d < steps->tensor->rank; d++)
         kept[d] = d == steps->dimension
@@ -107,7 +107,7 @@ static Expr **kept_index(const Steps *steps, Expr *const *index) {
 }
 
 static Expr *kept_read(Arena *arena, Expr *e, void *context) {
-    const Steps *steps = context;
+    const KeptSteps *steps = context;
     if (e->kind != EXPR_READ || e->tensor != steps->tensor)
         return e;
     Expr *read = expr_copy(arena, e);
@@ -117,7 +117,7 @@ static Expr *kept_read(Arena *arena, Expr *e, void *context) {
 }
 
 static Stmt *kept_stores(Arena *arena, Stmt *stmt, void *context) {
-    const Steps *steps = context;
+    const KeptSteps *steps = context;
     if (stmt->kind != STMT_STORE || stmt->tensor != steps->tensor)
         return stmt_map_bodies(arena, stmt, kept_stores, context);
     return stmt_store(arena, steps->kept, kept_index(steps, stmt->index), stmt->index_count, stmt->value, NULL,
@@ -126,12 +126,12 @@ static Stmt *kept_stores(Arena *arena, Stmt *stmt, void *context) {
 
 /* The loop over the steps by rows. */
 static Stmt *replace_loop(Arena *arena, Stmt *stmt, void *context) {
-    const Steps *steps = context;
+    const KeptSteps *steps = context;
     return stmt == steps->loop ? steps->rows : stmt_map_bodies(arena, stmt, replace_loop, context);
 }
 
 /* Replaces the uses by those of the smaller tensor. */
-static void use_kept(Steps *steps) {
+static void use_kept(KeptSteps *steps) {
     Arena *arena = steps->arena;
     steps->rows = steps->last ? scan_to_last(arena, steps->loop, steps->tensor, steps->dimension) : NULL;
     steps->count = steps->rows ? 1 : steps->count;
@@ -151,15 +151,15 @@ static void use_kept(Steps *steps) {
 
 /* --- all scans ---------------------------------------------------------------------------------------------------- */
 
-typedef LIST(Steps) StepsList;
+typedef LIST(KeptSteps) KeptStepsList;
 
-static void add_steps(Arena *arena, const NestStage *stage, StepsList *all) {
+static void add_steps(Arena *arena, const NestStage *stage, KeptStepsList *all) {
     if (!stage->stage->scan || stage->scan || stage->inlined || stage->constant || stage->doubled ||
         (stage->home && !stage->in_scan))
         return;
     for (int c = 0; c < stage->stage->component_count; c++) {
         const Tensor *buffer = stage->buffers[c];
-        Steps steps = {arena, .tensor = buffer, .dimension = stage->stage->step, .count = 1, .last = true};
+        KeptSteps steps = {arena, .tensor = buffer, .dimension = stage->stage->step, .count = 1, .last = true};
         if (buffer->role == ROLE_TEMPORARY && buffer->scope == SCOPE_GLOBAL && !buffer->order &&
             buffer->rank == stage->stage->components[0].tensor->rank)
             list_push(arena, all, steps);
@@ -167,14 +167,14 @@ static void add_steps(Arena *arena, const NestStage *stage, StepsList *all) {
 }
 
 static void note_use(void *user, int statement) {
-    Steps *steps = user;
+    KeptSteps *steps = user;
     Stmt **place = &steps->list->items[statement];
     if (!(steps->uses.count > 0 && steps->uses.items[steps->uses.count - 1] == place))
         list_push(steps->arena, &steps->uses, place);
 }
 
 /* Notes for each buffer which of the statements use it. */
-static void list_uses(Arena *arena, const StmtList *list, StepsList *all) {
+static void list_uses(Arena *arena, const StmtList *list, KeptStepsList *all) {
     Map by_tensor = {0};
     for (int i = 0; i < all->count; i++) {
         all->items[i].list = list;
@@ -184,7 +184,7 @@ static void list_uses(Arena *arena, const StmtList *list, StepsList *all) {
 }
 
 static void fold_scans(Arena *arena, const Nest *nest, StmtList *list, Map *kept) {
-    StepsList all = {0};
+    KeptStepsList all = {0};
     for (int i = 0; i < nest->stage_count; i++)
         add_steps(arena, nest->stages[i], &all);
     if (all.count == 0)

@@ -82,26 +82,26 @@ bool form_has_loop(const Form *form, const Loop *loop) {
 
 /* --- spans -------------------------------------------------------------------------------------------------------- */
 
-typedef struct Span {
+typedef struct FormSpan {
     Forms *forms;
     LoopOutside *outside;
     const void *context;
     const Form *low, *width;
-} Span;
+} FormSpan;
 
 static bool is_inside(const void *context, const Loop *loop) {
-    const Span *span = context;
+    const FormSpan *span = context;
     return !span->outside(span->context, loop);
 }
 
-static bool span_of_form(Span *span, const Form *form);
+static bool span_of_form(FormSpan *span, const Form *form);
 
-static bool span_of_argument(Span *span, const Expr *atom, int argument) {
+static bool span_of_argument(FormSpan *span, const Expr *atom, int argument) {
     return span_of_form(span, form_of(span->forms, atom->args[argument]));
 }
 
 /* x / c for x in low .. low + width: low is r modulo g, so its remainder is at most c - g + r. */
-static bool span_of_division(Span *span, const Expr *atom) {
+static bool span_of_division(FormSpan *span, const Expr *atom) {
     Forms *forms = span->forms;
     int64_t divisor;
     if (!expr_is_int(atom->args[1], &divisor) || !span_of_argument(span, atom, 0))
@@ -117,7 +117,7 @@ static bool span_of_division(Span *span, const Expr *atom) {
 }
 
 /* From 0 or the least value of its range to the greatest. */
-static bool span_of_range(Span *span, Expr *atom) {
+static bool span_of_range(FormSpan *span, Expr *atom) {
     const Form *alone = form_atom(span->forms, atom);
     const Form *low = form_lower(span->forms, alone), *high = form_upper(span->forms, alone);
     if (low == NULL || high == NULL)
@@ -127,8 +127,8 @@ static bool span_of_range(Span *span, Expr *atom) {
     return true;
 }
 
-static bool span_of_modulo(Span *span, Expr *atom) {
-    Span quotient = *span, divided = *span;
+static bool span_of_modulo(FormSpan *span, Expr *atom) {
+    FormSpan quotient = *span, divided = *span;
     int64_t crossings;
     if (!span_of_division(&quotient, atom) || !form_is_int(quotient.width, &crossings) || crossings != 0)
         return span_of_range(span, atom);
@@ -139,8 +139,8 @@ static bool span_of_modulo(Span *span, Expr *atom) {
 }
 
 /* min and max move by no more than their operands do. */
-static bool span_of_extreme(Span *span, const Expr *atom) {
-    Span a = *span, b = *span;
+static bool span_of_extreme(FormSpan *span, const Expr *atom) {
+    FormSpan a = *span, b = *span;
     if (!span_of_argument(&a, atom, 0) || !span_of_argument(&b, atom, 1))
         return false;
     span->low = form_extreme(span->forms, atom->op, a.low, b.low);
@@ -148,7 +148,7 @@ static bool span_of_extreme(Span *span, const Expr *atom) {
     return true;
 }
 
-static bool span_of_atom(Span *span, Expr *atom) {
+static bool span_of_atom(FormSpan *span, Expr *atom) {
     if (atom->kind == EXPR_VAR) {
         span->low = form_int(span->forms, 0);
         span->width = form_add_int(span->forms, node_of(atom->var)->extent, -1);
@@ -163,7 +163,7 @@ static bool span_of_atom(Span *span, Expr *atom) {
     }
 }
 
-static bool span_of_form(Span *span, const Form *form) {
+static bool span_of_form(FormSpan *span, const Form *form) {
     Forms *forms = span->forms;
     const Form *low = form_int(forms, form->constant), *width = form_int(forms, 0);
     for (int i = 0; i < form->count; i++) {
@@ -172,7 +172,7 @@ static bool span_of_form(Span *span, const Form *form) {
             low = form_add_scaled(forms, low, term.coefficient, form_atom(forms, term.atom));
             continue;
         }
-        Span part = *span;
+        FormSpan part = *span;
         if (!span_of_atom(&part, term.atom))
             return false;
         low = form_add_scaled(forms, low, term.coefficient, part.low);
@@ -186,7 +186,7 @@ static bool span_of_form(Span *span, const Form *form) {
 
 bool form_span(Forms *forms, const Form *form, LoopOutside *outside, const void *context, const Form **low,
                const Form **width) {
-    Span span = {.forms = forms, .outside = outside, .context = context};
+    FormSpan span = {.forms = forms, .outside = outside, .context = context};
     if (!span_of_form(&span, form))
         return false;
     *low = span.low;

@@ -409,19 +409,19 @@ bool argument_scope(NestState *state, const Prim *prim, StageState *stage) {
 
 /* --- shape of a statement ----------------------------------------------------------------------------------------- */
 
-typedef struct KeyKind {
+typedef struct PrimKeyKind {
     const char *key;
     PrimArgKind kind;
     const char *words;
-} KeyKind;
+} PrimKeyKind;
 
-static const KeyKind *key_kind(const char *key) {
-    static const KeyKind kinds[] = {{"layout", ARG_LIST, "a list in parentheses"},
-                                    {"factor", ARG_INT, "a number or ?"},
-                                    {"offset", ARG_INT, "a number or ?"},
-                                    {"read", ARG_INT, "a number or ?"},
-                                    {NULL, ARG_NAME, "a name"}};
-    const KeyKind *kind = kinds;
+static const PrimKeyKind *key_kind(const char *key) {
+    static const PrimKeyKind kinds[] = {{"layout", ARG_LIST, "a list in parentheses"},
+                                        {"factor", ARG_INT, "a number or ?"},
+                                        {"offset", ARG_INT, "a number or ?"},
+                                        {"read", ARG_INT, "a number or ?"},
+                                        {NULL, ARG_NAME, "a name"}};
+    const PrimKeyKind *kind = kinds;
     while (kind->key != NULL && !is_same_name(kind->key, key))
         kind++;
     return kind;
@@ -435,7 +435,7 @@ static bool keyword_check(NestState *state, const Prim *prim, int index) {
             return refuse_at(state, arg, "%s has %s= twice", spelling, arg->key);
     if (!prim_has_key(prim->op, arg->key))
         return refuse_at(state, arg, "%s has no argument %s=", spelling, arg->key);
-    const KeyKind *wanted = key_kind(arg->key);
+    const PrimKeyKind *wanted = key_kind(arg->key);
     return prim_takes(wanted->kind, arg) ||
            refuse_at(state, arg, "%s= of %s takes %s", arg->key, spelling, wanted->words);
 }

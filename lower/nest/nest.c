@@ -195,15 +195,15 @@ NestState *build_prefix(Arena *arena, const Program *program, const Schedule *sc
 
 /* --- explaining --------------------------------------------------------------------------------------------------- */
 
-typedef struct Build {
+typedef struct NestBuild {
     Arena *arena;
     const Program *program;
     const Schedule *schedule;
     const int64_t *choices;
     const Target *target;
-} Build;
+} NestBuild;
 
-static NestState *rebuild(const Build *build, const Schedule *schedule, int count, bool checked, Refusal *refusal) {
+static NestState *rebuild(const NestBuild *build, const Schedule *schedule, int count, bool checked, Refusal *refusal) {
     return build_prefix(build->arena, build->program, schedule, count, build->choices, build->target, checked, refusal);
 }
 
@@ -213,7 +213,7 @@ static bool is_same_rule(const Refusal *a, const Refusal *b) {
 }
 
 /* Whether the nest after so many primitives breaks the rule. */
-static bool prefix_breaks(const Build *build, int count, const Refusal *rule) {
+static bool prefix_breaks(const NestBuild *build, int count, const Refusal *rule) {
     Refusal refusal = {.wanted = true};
     return rebuild(build, build->schedule, count, true, &refusal) == NULL && is_same_rule(&refusal, rule);
 }
@@ -223,7 +223,7 @@ enum { NEAR_PRIMS = 16 };
 /* The primitive that broke a rule of the whole nest: since it the rule is broken. Each step of the search builds a
  * nest, so the steps back double after the nearest few, until a prefix without this fault is found; then the range is
  * halved. Prefixes may have other faults that later primitives mend. */
-static int find_culprit(const Build *build, const Refusal *last) {
+static int find_culprit(const NestBuild *build, const Refusal *last) {
     int broken = build->schedule->count, whole = 0;
     for (int step = 1; broken - step > 0 && whole == 0;) {
         if (prefix_breaks(build, broken - step, last))
@@ -244,14 +244,14 @@ static int find_culprit(const Build *build, const Refusal *last) {
 
 /* Whether a candidate goes before the refused primitive (it makes an instruction or a second buffer fit), not in its
  * place. */
-static bool goes_before(const Build *build, int prim, const Prim *candidate) {
+static bool goes_before(const NestBuild *build, int prim, const Prim *candidate) {
     PrimOp refused = build->schedule->prims[prim].op;
     return (refused == PRIM_TENSORIZE && candidate->op != PRIM_TENSORIZE) ||
            (refused == PRIM_DOUBLE_BUFFER && candidate->op == PRIM_COMPUTE_AT);
 }
 
 /* The schedule up to the refused primitive, with another in its place. */
-static bool is_legal_instead(const Build *build, int prim, const Prim *candidate) {
+static bool is_legal_instead(const NestBuild *build, int prim, const Prim *candidate) {
     Schedule copy = *build->schedule;
     copy.prims = ARENA_ARRAY(build->arena, Prim, prim + 2);
     memcpy(copy.prims, build->schedule->prims, sizeof(Prim) * (size_t)prim);
@@ -286,7 +286,7 @@ static void add_alternative(NestError *error, const char *text, bool before) {
     error->alternatives[error->alternative_count++] = text;
 }
 
-static void find_alternatives(const Build *build, NestState *before, NestError *error) {
+static void find_alternatives(const NestBuild *build, NestState *before, NestError *error) {
     Prim candidates[CANDIDATE_LIMIT];
     int count = suggest_prims(before, &build->schedule->prims[error->prim], candidates, CANDIDATE_LIMIT);
     for (int i = 0; i < count && error->alternative_count < ALTERNATIVE_LIMIT; i++) {
@@ -298,7 +298,7 @@ static void find_alternatives(const Build *build, NestState *before, NestError *
 }
 
 /* The nests of the stages that a statement names; all nests when it names none. */
-static const char *nests_text(const Build *build, const NestState *state, const Prim *prim) {
+static const char *nests_text(const NestBuild *build, const NestState *state, const Prim *prim) {
     Text some = {.arena = build->arena}, all = {.arena = build->arena};
     nest_print(&all, &state->nest);
     for (int i = 0; i < state->nest.stage_count; i++) {
@@ -309,7 +309,7 @@ static const char *nests_text(const Build *build, const NestState *state, const 
     return some.length > 0 ? some.text : all.length > 0 ? all.text : "";
 }
 
-static void explain(const Build *build, NestError *error) {
+static void explain(const NestBuild *build, NestError *error) {
     Refusal refusal = {.wanted = true};
     rebuild(build, build->schedule, build->schedule->count, true, &refusal);
     if (refusal.prim < 0) {
@@ -333,6 +333,6 @@ Nest *nest_build(Arena *arena, const Program *program, const Schedule *schedule,
     int count = schedule != NULL ? schedule->count : 0;
     NestState *state = build_prefix(arena, program, schedule, count, choices, target, true, &refusal);
     if (state == NULL && error != NULL)
-        explain(&(Build){arena, program, schedule, choices, target}, error);
+        explain(&(NestBuild){arena, program, schedule, choices, target}, error);
     return state != NULL ? &state->nest : NULL;
 }

@@ -159,11 +159,11 @@ static void offer_all(Offering *offering, const Prim *prim, Items *items) {
 /* --- what is legal --- */
 
 /* OPEN: the statement is legal, the nest after it is not yet: a later statement may mend it. */
-typedef enum Verdict { REFUSED, OPEN, LEGAL } Verdict;
+typedef enum OfferVerdict { REFUSED, OPEN, LEGAL } OfferVerdict;
 
 /* Of a choice, with the best of some sizes; *refusal says what is wrong with the first ones. */
-static Verdict judge(Offering *offering, const PrimArg *hole, const PrimArg *choice, Refusal *refusal) {
-    Verdict verdict = REFUSED;
+static OfferVerdict judge(Offering *offering, const PrimArg *hole, const PrimArg *choice, Refusal *refusal) {
+    OfferVerdict verdict = REFUSED;
     for (int sample = 0; sample < SIZE_SAMPLES && verdict != LEGAL; sample++) {
         Refusal later = {0}, *own = sample == 0 ? refusal : &later;
         if (state_with(offering, hole, choice, sample, own) != NULL)
@@ -242,7 +242,7 @@ Offer nest_offer(Arena *arena, const HoleQuestion *question) {
     for (int i = 0; i < items.count; i++) {
         Refusal ignored = {0};
         arena_reset(trial);
-        Verdict verdict = judge(&offering, question->hole, &items.items[i], &ignored);
+        OfferVerdict verdict = judge(&offering, question->hole, &items.items[i], &ignored);
         if (verdict != REFUSED)
             list_push(arena, verdict == LEGAL ? &offered : &open, items.items[i]);
     }
@@ -338,7 +338,7 @@ bool nest_offer_is_empty(Arena *arena, const HoleQuestion *question, NestError *
     candidates(&offering, question->hole, &items);
     for (int i = 0; i < items.count && i < OFFERS_MOST; i++) {
         Refusal refusal = {.wanted = true};
-        Verdict verdict = judge(&offering, question->hole, &items.items[i], &refusal);
+        OfferVerdict verdict = judge(&offering, question->hole, &items.items[i], &refusal);
         if (verdict == LEGAL || (verdict == OPEN && has_next(question)))
             return false;
         add_reason(arena, &reasons, &items.items[i], refusal.rule);

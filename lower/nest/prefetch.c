@@ -22,23 +22,23 @@ bool apply_prefetch(NestState *state, const Prim *prim) {
 
 /* --- what is read ------------------------------------------------------------------------------------------------- */
 
-typedef struct Reading {
+typedef struct PrefetchReading {
     NestState *state;
     const PrefetchOrder *order;
     const StageState *stage; /* of the loop */
     int count;               /* reads in the body */
     const Form **low;
     int64_t *extents;
-} Reading;
+} PrefetchReading;
 
 static bool stands_still(const void *context, const Loop *loop) {
-    const Reading *reading = context;
+    const PrefetchReading *reading = context;
     if (loop->stage == &reading->stage->nest)
         return ((const Node *)loop)->position <= reading->order->loop->position;
     return loop_is_outside(reading->stage, loop);
 }
 
-static bool unknown_box(const Reading *reading, const StageState *reader) {
+static bool unknown_box(const PrefetchReading *reading, const StageState *reader) {
     NestState *state = reading->state;
     return refuse_loop(state, reading->order->loop,
                        "which elements of %s the body of %s reads is not known before %s runs",
@@ -49,7 +49,7 @@ static const char *form_text(NestState *state, const Form *form) {
     return state->refusal->wanted ? expr_text(state->arena, affine_expr(state->arena, form)) : "";
 }
 
-static bool unknown_size(const Reading *reading, const Form *extent) {
+static bool unknown_size(const PrefetchReading *reading, const Form *extent) {
     NestState *state = reading->state;
     return refuse_loop(state, reading->order->loop,
                        "how much of %s an iteration of %s reads is known only at run time, %s: each cache line that is "
@@ -57,7 +57,7 @@ static bool unknown_size(const Reading *reading, const Form *extent) {
                        reading->order->tensor->name, loop_text(state, reading->order->loop), form_text(state, extent));
 }
 
-static bool unknown_distance(const Reading *reading, const Form *distance) {
+static bool unknown_distance(const PrefetchReading *reading, const Form *distance) {
     NestState *state = reading->state;
     return refuse_loop(state, reading->order->loop,
                        "how far apart the reads of %s in the body of %s lie is known only at run time, %s: they are "
@@ -67,7 +67,7 @@ static bool unknown_distance(const Reading *reading, const Form *distance) {
 }
 
 /* Widens the box by one dimension of a read. */
-static bool add_span(Reading *reading, const StageState *reader, const NestRead *access, int d) {
+static bool add_span(PrefetchReading *reading, const StageState *reader, const NestRead *access, int d) {
     NestState *state = reading->state;
     const Form *index = access_form(state, reader, access, d), *low, *width;
     int64_t extent, shift = 0, whole;
@@ -88,7 +88,7 @@ static bool add_span(Reading *reading, const StageState *reader, const NestRead 
     return true;
 }
 
-static bool add_reads(Reading *reading, const StageState *reader) {
+static bool add_reads(PrefetchReading *reading, const StageState *reader) {
     for (int k = 0; k < reader->accesses.count; k++) {
         const NestRead *access = &reader->accesses.items[k];
         if (access->read->tensor != reading->order->tensor)
@@ -103,7 +103,7 @@ static bool add_reads(Reading *reading, const StageState *reader) {
 
 /* --- rules -------------------------------------------------------------------------------------------------------- */
 
-static bool check_producer(const Reading *reading) {
+static bool check_producer(const PrefetchReading *reading) {
     NestState *state = reading->state;
     const Node *loop = reading->order->loop;
     const StageState *producer = state_producer(state, reading->order->tensor);
@@ -117,7 +117,7 @@ static bool check_producer(const Reading *reading) {
            refuse_stage(state, producer, "%s lives in registers: there is nothing to fetch", producer->name);
 }
 
-static bool check_lines(const Reading *reading) {
+static bool check_lines(const PrefetchReading *reading) {
     const Tensor *tensor = reading->order->tensor;
     int64_t lines = 1, line = target_line_bytes(reading->state->nest.target) / element_info[tensor->type].bytes;
     for (int d = 0; d < tensor->rank; d++) {
@@ -132,14 +132,14 @@ static bool check_lines(const Reading *reading) {
 }
 
 /* Whether there is nothing to fetch: the loop never runs, or the tensor has no elements. */
-static bool is_empty(const Reading *reading) {
+static bool is_empty(const PrefetchReading *reading) {
     for (int d = 0; d < reading->order->tensor->rank; d++)
         if (reading->extents[d] < 1)
             return true;
     return false;
 }
 
-static bool check_body(const Reading *reading) {
+static bool check_body(const PrefetchReading *reading) {
     NestState *state = reading->state;
     const Node *loop = reading->order->loop;
     if (reading->count == 0 || leaf_index(reading->stage, loop) < 0) /* the loop may be another stage's now */
@@ -154,7 +154,7 @@ static bool check_body(const Reading *reading) {
 
 /* --- the order carried out ---------------------------------------------------------------------------------------- */
 
-static void publish_prefetch(const Reading *reading) {
+static void publish_prefetch(const PrefetchReading *reading) {
     NestState *state = reading->state;
     const PrefetchOrder *order = reading->order;
     NestStage *nest = (NestStage *)&reading->stage->nest;
@@ -180,7 +180,7 @@ static void publish_prefetch(const Reading *reading) {
 }
 
 static bool find_prefetch(NestState *state, const PrefetchOrder *order) {
-    Reading reading = {.state = state, .order = order, .stage = stage_of(order->loop)};
+    PrefetchReading reading = {.state = state, .order = order, .stage = stage_of(order->loop)};
     reading.low = ARENA_ARRAY(state->arena, const Form *, order->tensor->rank);
     reading.extents = ARENA_ARRAY(state->arena, int64_t, order->tensor->rank);
     if (reading.stage->nest.inlined)

@@ -27,13 +27,13 @@ static void print_exprs(Text *text, const char *between, Expr *const *list, int 
     }
 }
 
-typedef struct View {
+typedef struct NestView {
     Text *text;
     const Nest *explained; /* NULL: no footprints and sizes */
     const RolledList *rolled;
-} View;
+} NestView;
 
-static void print_buffer(const View *view, const NestStage *stage, const Tensor *buffer, int depth) {
+static void print_buffer(const NestView *view, const NestStage *stage, const Tensor *buffer, int depth) {
     Text *text = view->text;
     bool whole = stage->parent == NULL || stage->in_scan;
     bool plain = whole && buffer->scope == SCOPE_GLOBAL && buffer->order == NULL && !stage->constant;
@@ -121,7 +121,7 @@ static bool is_first_reduction(const NestStage *stage, int depth) {
             stage->loops[depth]->kind == LOOP_TENSORIZED);
 }
 
-static void print_stage(const View *view, const NestStage *stage, int indentation);
+static void print_stage(const NestView *view, const NestStage *stage, int indentation);
 
 /* "prefetch A: 1 x 16 from (i + 4, 0)" */
 static void print_prefetches(Text *text, const NestStage *stage, int depth, int indentation) {
@@ -147,7 +147,7 @@ static const char *rolled_reason(const RolledList *rolled, const Var *var) {
     return NULL;
 }
 
-static void print_loop(const View *view, const NestStage *stage, int depth) {
+static void print_loop(const NestView *view, const NestStage *stage, int depth) {
     Text *text = view->text;
     const Loop *loop = stage->loops[depth];
     text_add(text, "for %s in 0:", loop->var->name);
@@ -170,7 +170,7 @@ static void print_loop(const View *view, const NestStage *stage, int depth) {
 }
 
 /* What the body of the first `depth` loops holds. */
-static void print_depth(const View *view, const NestStage *stage, int depth, int indentation) {
+static void print_depth(const NestView *view, const NestStage *stage, int depth, int indentation) {
     Text *text = view->text;
     print_prefetches(text, stage, depth, indentation);
     for (int i = 0; i < stage->child_count; i++)
@@ -195,7 +195,7 @@ static bool is_decomposed(const NestStage *stage) {
     return stage->stage->combine != COMBINE_NONE && !stage->initialises;
 }
 
-static void print_stage(const View *view, const NestStage *stage, int indentation) {
+static void print_stage(const NestView *view, const NestStage *stage, int indentation) {
     const NestStage *writer = stage->updates != NULL ? stage->updates : stage;
     for (int c = 0; c < writer->stage->component_count && !is_decomposed(stage); c++)
         print_buffer(view, writer, writer->buffers[c], indentation);
@@ -207,17 +207,17 @@ static void print_stage(const View *view, const NestStage *stage, int indentatio
 }
 
 void nest_print_stage(Text *text, const NestStage *stage) {
-    print_stage(&(View){.text = text}, stage, 0);
+    print_stage(&(NestView){.text = text}, stage, 0);
 }
 
-static void print_nest(const View *view, const Nest *nest) {
+static void print_nest(const NestView *view, const Nest *nest) {
     for (int i = 0; i < nest->stage_count; i++)
         if (!nest->stages[i]->inlined && nest->stages[i]->parent == NULL)
             print_stage(view, nest->stages[i], 0);
 }
 
 void nest_print(Text *text, const Nest *nest) {
-    print_nest(&(View){.text = text}, nest);
+    print_nest(&(NestView){.text = text}, nest);
 }
 
 void nest_explain(Text *text, const Nest *nest, const RolledList *rolled) {
@@ -228,7 +228,7 @@ void nest_explain(Text *text, const Nest *nest, const RolledList *rolled) {
             before = ", ";
         }
     text_add(text, *before == ',' ? "\n" : "");
-    print_nest(&(View){text, nest, rolled}, nest);
+    print_nest(&(NestView){text, nest, rolled}, nest);
 }
 
 const char *nest_rolled_names(Arena *arena, const Nest *nest, const RolledList *rolled) {

@@ -65,10 +65,10 @@ static Node *loop_at(const Matching *m, int loop) {
 }
 
 /* An access: the forms of its indices, and the extents of the buffer. */
-typedef struct Place {
+typedef struct AccessPlace {
     int rank;
     const Form **index, **extent;
-} Place;
+} AccessPlace;
 
 static const Form *buffer_extent(const Matching *m, const StageState *producer, const Tensor *tensor, int d) {
     if (producer != NULL && (producer->at != NULL || producer->scope_set))
@@ -76,7 +76,7 @@ static const Form *buffer_extent(const Matching *m, const StageState *producer, 
     return extent_form(m->state, tensor->dims[d]);
 }
 
-static bool place_of(const Matching *m, int operand, Place *place) {
+static bool place_of(const Matching *m, int operand, AccessPlace *place) {
     const Tensor *tensor = operand == 0 ? m->stage->tensor : m->reads[operand]->tensor;
     const StageState *producer = operand == 0 ? m->stage : state_producer(m->state, tensor);
     place->rank = tensor->rank;
@@ -93,7 +93,7 @@ static bool place_of(const Matching *m, int operand, Place *place) {
 }
 
 /* The elements in memory from one value of a loop to the next; false when not known. */
-static bool step_of(const Place *place, const Loop *loop, int64_t *step) {
+static bool step_of(const AccessPlace *place, const Loop *loop, int64_t *step) {
     int64_t inner = 1, extent, moved;
     bool known = true;
     *step = 0;
@@ -114,7 +114,7 @@ static bool operand_has_loop(const Matching *m, const int *loop_of, int operand,
 }
 
 static bool operand_lies_well(const Matching *m, const int *loop_of, int operand) {
-    Place place;
+    AccessPlace place;
     int64_t step, strides[m->instr->operands[operand]->rank + 1];
     if (!place_of(m, operand, &place))
         return false;
@@ -229,7 +229,7 @@ static bool check_reads(const Matching *m) {
 /* "4 apart along C.ki, 1024 apart along C.jl": how an operand lies. */
 static const char *steps_text(const Matching *m, int operand) {
     Text text = {.arena = m->state->arena};
-    Place place;
+    AccessPlace place;
     if (!place_of(m, operand, &place))
         return "where they lie is known only at run time";
     text_add(&text, "they are ");
@@ -358,7 +358,7 @@ bool check_tensorized(NestState *state, StageState *stage) {
 /* --- what would be legal ------------------------------------------------------------------------------------------ */
 
 /* The dimension of a read that a loop moves, one element a step; -1: none, or several. */
-static int dimension_of(const Matching *m, const Place *place, int loop) {
+static int dimension_of(const Matching *m, const AccessPlace *place, int loop) {
     int found = -1;
     for (int d = 0; d < place->rank; d++) {
         int64_t step;
@@ -392,7 +392,7 @@ static const char *dimension_name(const Matching *m, const Expr *read, int d) {
 static bool find_layout(const Matching *m, PrimArg *layout) {
     const Expr *read = m->reads[m->operand];
     const Tensor *operand = m->instr->operands[m->operand];
-    Place place;
+    AccessPlace place;
     if (!place_of(m, m->operand, &place))
         return false;
     int64_t *factors = ARENA_ARRAY(m->state->arena, int64_t, place.rank + 1);

@@ -23,10 +23,10 @@ typedef struct Held {
     bool is_filled; /* an element may hold one */
 } Held;
 
-typedef struct Elements {
+typedef struct ElementRange {
     int64_t first, end;
     bool known; /* which one it is */
-} Elements;
+} ElementRange;
 
 typedef struct Begin {
     Arena *arena;
@@ -52,15 +52,15 @@ static int64_t element_at(const Held *held, const Expr *index, int lane) {
 }
 
 /* The elements that the lane may be of: that one, or all where it is not known. */
-static Elements elements_at(const Held *held, const Expr *index, int lane) {
+static ElementRange elements_at(const Held *held, const Expr *index, int lane) {
     int64_t element = element_at(held, index, lane);
-    return element < 0 ? (Elements){0, held->count, false} : (Elements){element, element + 1, true};
+    return element < 0 ? (ElementRange){0, held->count, false} : (ElementRange){element, element + 1, true};
 }
 
 static void note_read(Begin *begin, const Expr *read) {
     Held *held = held_of(begin, read->tensor);
     for (int lane = 0; held && lane < read->args[0]->lanes; lane++) {
-        Elements at = elements_at(held, read->args[0], lane);
+        ElementRange at = elements_at(held, read->args[0], lane);
         for (int64_t e = at.first; e < at.end; e++)
             if (held->elements[e])
                 held->elements[e]->is_read = true;
@@ -71,7 +71,7 @@ static void note_read(Begin *begin, const Expr *read) {
  * filled in. */
 static void overwrite(Held *held, const Expr *index, const Expr *guard) {
     for (int lane = 0; lane < index->lanes; lane++) {
-        Elements at = elements_at(held, index, lane);
+        ElementRange at = elements_at(held, index, lane);
         for (int64_t e = at.first; e < at.end; e++) {
             if (!held->elements[e])
                 continue;

@@ -12,11 +12,11 @@
 enum { LANES_LIMIT = 64 /* of masks */ };
 
 /* The index `around` + e of contiguous lanes e that begin at `first`: e % period, or min(max(e, low), high). */
-typedef struct Ends {
+typedef struct RowEnds {
     Expr *around, *first;
     Expr *period;     /* no fewer than the lanes that are read; NULL: it does not go round */
     Expr *low, *high; /* NULL: none */
-} Ends;
+} RowEnds;
 
 bool lanes_have_ends(const Expr *index) {
     if (index->kind != EXPR_OP)
@@ -28,7 +28,7 @@ bool lanes_have_ends(const Expr *index) {
     return ends;
 }
 
-static bool find_period(Arena *arena, const Expr *index, Ends *ends) {
+static bool find_period(Arena *arena, const Expr *index, RowEnds *ends) {
     const Expr *ramp = index->args[0], *by = index->args[1];
     if (!expr_is_unit_ramp(ramp) || by->kind != EXPR_BROADCAST)
         return false;
@@ -37,7 +37,7 @@ static bool find_period(Arena *arena, const Expr *index, Ends *ends) {
     return true;
 }
 
-static bool find_bounds(Arena *arena, const Expr *index, Ends *ends) {
+static bool find_bounds(Arena *arena, const Expr *index, RowEnds *ends) {
     if (expr_is_unit_ramp(index)) {
         ends->first = index->args[0];
         return true;
@@ -55,8 +55,8 @@ static bool find_bounds(Arena *arena, const Expr *index, Ends *ends) {
     return true;
 }
 
-static bool find_ends(Arena *arena, const Expr *index, Ends *ends) {
-    *ends = (Ends){.around = expr_int(arena, 0)};
+static bool find_ends(Arena *arena, const Expr *index, RowEnds *ends) {
+    *ends = (RowEnds){.around = expr_int(arena, 0)};
     while (expr_is_op(index, OP_ADD)) {
         int side = index->args[0]->kind == EXPR_BROADCAST ? 0 : 1;
         if (index->args[side]->kind != EXPR_BROADCAST)
@@ -76,7 +76,7 @@ static Expr *lanes_from(Arena *arena, Expr *first, int lanes) {
 }
 
 /* A comparison of each lane with one number. */
-static Expr *compare_lanes(Arena *arena, const Ends *ends, Op op, Expr *with, int lanes) {
+static Expr *compare_lanes(Arena *arena, const RowEnds *ends, Op op, Expr *with, int lanes) {
     return expr_binary(arena, op, lanes_from(arena, ends->first, lanes), expr_broadcast(arena, with, lanes));
 }
 
@@ -85,7 +85,7 @@ static Expr *read_under(Arena *arena, Expr *read, Expr *index, Expr *mask) {
 }
 
 /* The lanes before the end of the row, and behind them those at its beginning. */
-static Expr *read_around(Arena *arena, Expr *read, const Ends *ends) {
+static Expr *read_around(Arena *arena, Expr *read, const RowEnds *ends) {
     int lanes = read->lanes;
     Expr *period = ends->period, *at = expr_binary(arena, OP_ADD, ends->around, ends->first);
     Expr *is_before = compare_lanes(arena, ends, OP_LT, period, lanes);
@@ -98,12 +98,12 @@ static Expr *read_around(Arena *arena, Expr *read, const Ends *ends) {
 }
 
 /* Lanes beyond a bound have the element at the bound. */
-static Expr *hold(Arena *arena, Expr *read, const Ends *ends, Expr *bound, Expr *is_beyond, Expr *value) {
+static Expr *hold(Arena *arena, Expr *read, const RowEnds *ends, Expr *bound, Expr *is_beyond, Expr *value) {
     Expr *at = expr_broadcast(arena, expr_binary(arena, OP_ADD, ends->around, bound), read->lanes);
     return expr_select(arena, is_beyond, read_under(arena, read, at, is_beyond), value);
 }
 
-static Expr *read_between(Arena *arena, Expr *read, const Ends *ends) {
+static Expr *read_between(Arena *arena, Expr *read, const RowEnds *ends) {
     int lanes = read->lanes;
     Expr *below = NULL, *above = NULL, *between = NULL, *any = NULL;
     if (ends->low) {
@@ -155,7 +155,7 @@ static bool goes_round_once(const EndsPass *pass, const Expr *read, Expr *period
 
 static Expr *replace_read(ReadMapping *mapping, Expr *e) {
     const EndsPass *pass = (const EndsPass *)mapping;
-    Ends ends;
+    RowEnds ends;
     e = expr_over_reads(mapping, e);
     if (e->count != 1 || e->lanes == 1 || e->lanes > LANES_LIMIT || e->tensor->scope == SCOPE_REGISTER ||
         e->args[0]->kind != EXPR_OP || !target_masks(pass->target, element_info[e->tensor->type].bytes) ||

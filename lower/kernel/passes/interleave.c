@@ -26,19 +26,19 @@ typedef struct Columns {
     int stride, lanes;
     int width; /* how many columns from the first to the last one accessed */
     int count; /* reads of columns that are read together */
-    struct Found *const *reads;
+    struct FoundColumn *const *reads;
     bool done;
 } Columns;
 
 /* A read, seen as a column. */
-typedef struct Found {
+typedef struct FoundColumn {
     Expr *read;
     Columns columns;
     Columns *group; /* NULL: read alone */
-} Found;
+} FoundColumn;
 
 /* A run of statements: stores, with steps between them. */
-typedef struct Row {
+typedef struct StoreRow {
     const Kernel *kernel;
     Arena *arena;
     const Map *shared; /* tensors that other iterations may write */
@@ -49,12 +49,12 @@ typedef struct Row {
     bool steps;    /* it contains steps of a reduction */
     int held;      /* vectors that are kept over all steps */
     Map seen;      /* Expr -> itself */
-    Map found_for; /* Expr, a read -> Found */
-    LIST(Found *) found;
+    Map found_for; /* Expr, a read -> FoundColumn */
+    LIST(FoundColumn *) found;
     ReadMapping columns;          /* of reads that were made together */
     Vectors *vectors[TYPE_COUNT]; /* in registers, of each type */
     StmtList list;                /* the new statements */
-} Row;
+} StoreRow;
 
 /* --- what is accessed --------------------------------------------------------------------------------------------- */
 
@@ -107,7 +107,7 @@ static int register_lanes(const Kernel *kernel, const Columns *columns) {
 
 /* --- shuffles ----------------------------------------------------------------------------------------------------- */
 
-static Expr *keep(Row *row, Expr *value) {
+static Expr *keep(StoreRow *row, Expr *value) {
     Vectors **vectors = &row->vectors[value->type];
     if (!*vectors) {
         *vectors = ARENA_NEW(row->arena, Vectors);
@@ -116,7 +116,7 @@ static Expr *keep(Row *row, Expr *value) {
     return vectors_keep(*vectors, &row->list, value);
 }
 
-static Expr *shuffle(Row *row, Expr *a, Expr *b, const int *pattern, int lanes) {
+static Expr *shuffle(StoreRow *row, Expr *a, Expr *b, const int *pattern, int lanes) {
     Expr *both[] = {a, b};
     return keep(row, expr_shuffle(row->arena, both, b ? 2 : 1, pattern, lanes));
 }
@@ -130,7 +130,7 @@ static int least_factor(int number) {
 
 /* Separates `count` columns that are interleaved in `count` vectors of `lanes` lanes. With an odd number each element
  * of a column is in another lane: they are collected in one vector, then put in order. */
-static void separate_odd(Row *row, Expr **vectors, int count, int lanes) {
+static void separate_odd(StoreRow *row, Expr **vectors, int count, int lanes) {
     Expr *columns[count];
     int pattern[lanes];
     for (int c = 0; c < count; c++) {
@@ -148,7 +148,7 @@ static void separate_odd(Row *row, Expr **vectors, int count, int lanes) {
         vectors[c] = columns[c];
 }
 
-static void join_odd(Row *row, Expr **columns, int count, int lanes) {
+static void join_odd(StoreRow *row, Expr **columns, int count, int lanes) {
     Expr *placed[count];
     int pattern[lanes];
     for (int c = 0; c < count; c++) {
@@ -167,7 +167,7 @@ static void join_odd(Row *row, Expr **columns, int count, int lanes) {
 }
 
 /* Every second lane of both vectors, from lane `first`. */
-static Expr *every_second(Row *row, Expr *a, Expr *b, int lanes, int first) {
+static Expr *every_second(StoreRow *row, Expr *a, Expr *b, int lanes, int first) {
     int pattern[lanes];
     for (int lane = 0; lane < lanes; lane++)
         pattern[lane] = 2 * lane + first;
@@ -175,14 +175,14 @@ static Expr *every_second(Row *row, Expr *a, Expr *b, int lanes, int first) {
 }
 
 /* The lanes of both vectors alternately, of their first or second halves. */
-static Expr *by_turns(Row *row, Expr *a, Expr *b, int lanes, int half) {
+static Expr *by_turns(StoreRow *row, Expr *a, Expr *b, int lanes, int half) {
     int pattern[lanes];
     for (int lane = 0; lane < lanes; lane++)
         pattern[lane] = half * lanes / 2 + lane / 2 + (lane % 2) * lanes;
     return shuffle(row, a, b, pattern, lanes);
 }
 
-static void separate_step(Row *row, Expr **vectors, int count, int lanes) {
+static void separate_step(StoreRow *row, Expr **vectors, int count, int lanes) {
     if (count != 2) {
         separate_odd(row, vectors, count, lanes);
         return;
@@ -192,7 +192,7 @@ static void separate_step(Row *row, Expr **vectors, int count, int lanes) {
     vectors[0] = first;
 }
 
-static void join_step(Row *row, Expr **columns, int count, int lanes) {
+static void join_step(StoreRow *row, Expr **columns, int count, int lanes) {
     if (count != 2) {
         join_odd(row, columns, count, lanes);
         return;
@@ -203,7 +203,7 @@ static void join_step(Row *row, Expr **columns, int count, int lanes) {
 }
 
 /* Separates p * q vectors: q groups of p vectors give a vector each of p streams, and each stream is q columns. */
-static void separate(Row *row, Expr **vectors, int count, int lanes) {
+static void separate(StoreRow *row, Expr **vectors, int count, int lanes) {
     if (count == 1)
         return;
     int p = least_factor(count), q = count / p;
@@ -220,7 +220,7 @@ static void separate(Row *row, Expr **vectors, int count, int lanes) {
     }
 }
 
-static void join(Row *row, Expr **columns, int count, int lanes) {
+static void join(StoreRow *row, Expr **columns, int count, int lanes) {
     if (count == 1)
         return;
     int p = least_factor(count), q = count / p;
@@ -266,7 +266,7 @@ static Expr *read_at(Arena *arena, const Columns *columns, int64_t from, int lan
     return read;
 }
 
-static void store_at(Row *row, const Columns *columns, const Stmt *like, int64_t from, Expr *value) {
+static void store_at(StoreRow *row, const Columns *columns, const Stmt *like, int64_t from, Expr *value) {
     Expr **index = ARENA_ARRAY(row->arena, Expr *, 1);
     index[0] = index_at(row->arena, columns, from, value->lanes);
     Expr *guard = guard_at(row->arena, columns, from, value->lanes);
@@ -274,7 +274,7 @@ static void store_at(Row *row, const Columns *columns, const Stmt *like, int64_t
 }
 
 /* Reads the last register so that it ends at the last column: it starts earlier by the gap. */
-static Expr *read_last(Row *row, const Columns *columns, int64_t from, int lanes) {
+static Expr *read_last(StoreRow *row, const Columns *columns, int64_t from, int lanes) {
     int gap = columns->stride - columns->width, pattern[lanes];
     Expr *value = keep(row, read_at(row->arena, columns, from - gap, lanes));
     for (int lane = 0; lane < lanes; lane++)
@@ -291,7 +291,7 @@ static bool has_column_access(const Kernel *kernel, const Columns *columns, int 
 }
 
 /* Keeps values in registers; all are computed before the first is stored. */
-static void keep_together(Row *row, Expr **values, int count) {
+static void keep_together(StoreRow *row, Expr **values, int count) {
     StmtList list = row->list;
     row->list = (StmtList){0};
     for (int i = 0; i < count; i++)
@@ -301,7 +301,7 @@ static void keep_together(Row *row, Expr **values, int count) {
     stmts_add(row->arena, &row->list, together);
 }
 
-static void read_whole(Row *row, const Columns *columns, int lane, int lanes, Expr **values) {
+static void read_whole(StoreRow *row, const Columns *columns, int lane, int lanes, Expr **values) {
     int stride = columns->stride, pattern[lanes];
     Expr *all = read_at(row->arena, columns, (int64_t)lane * stride, lanes * stride);
     for (int c = 0; c < stride; c++) {
@@ -312,7 +312,7 @@ static void read_whole(Row *row, const Columns *columns, int lane, int lanes, Ex
     keep_together(row, values, stride);
 }
 
-static void store_whole(Row *row, const Columns *columns, const Stmt *like, int lane, int lanes, Expr **values) {
+static void store_whole(StoreRow *row, const Columns *columns, const Stmt *like, int lane, int lanes, Expr **values) {
     int stride = columns->stride, pattern[lanes * stride];
     for (int i = 0; i < lanes * stride; i++)
         pattern[i] = i % stride * lanes + i / stride;
@@ -321,7 +321,7 @@ static void store_whole(Row *row, const Columns *columns, const Stmt *like, int 
 }
 
 /* Reads `lanes` lanes of all columns, from one lane on. */
-static void read_part(Row *row, const Columns *columns, int lane, int lanes, Expr **values) {
+static void read_part(StoreRow *row, const Columns *columns, int lane, int lanes, Expr **values) {
     if (has_column_access(row->kernel, columns, lanes)) {
         read_whole(row, columns, lane, lanes, values);
         return;
@@ -335,7 +335,7 @@ static void read_part(Row *row, const Columns *columns, int lane, int lanes, Exp
 }
 
 /* Joins the parts of a column. */
-static Expr *joined_parts(Row *row, Expr **parts, int count) {
+static Expr *joined_parts(StoreRow *row, Expr **parts, int count) {
     for (; count > 1; count /= 2)
         for (int i = 0; i < count / 2; i++) {
             int lanes = 2 * parts[2 * i]->lanes, pattern[lanes];
@@ -346,7 +346,7 @@ static Expr *joined_parts(Row *row, Expr **parts, int count) {
     return parts[0];
 }
 
-static void read_columns(Row *row, Columns *columns) {
+static void read_columns(StoreRow *row, Columns *columns) {
     int lanes = register_lanes(row->kernel, columns), count = columns->lanes / lanes, stride = columns->stride;
     Expr *parts[count][stride], *column[count], *values[stride];
     for (int part = 0; part < count; part++)
@@ -357,7 +357,7 @@ static void read_columns(Row *row, Columns *columns) {
         values[c] = joined_parts(row, column, count);
     }
     for (int i = 0; i < columns->count; i++) {
-        const Found *found = columns->reads[i];
+        const FoundColumn *found = columns->reads[i];
         address_map_set(row->arena, &row->columns.done, found->read,
                         values[found->columns.at.constant - columns->at.constant]);
     }
@@ -365,14 +365,14 @@ static void read_columns(Row *row, Columns *columns) {
 }
 
 /* Some lanes of a column, as a vector. */
-static Expr *lanes_from(Row *row, Expr *column, int first, int lanes) {
+static Expr *lanes_from(StoreRow *row, Expr *column, int first, int lanes) {
     int pattern[lanes];
     for (int lane = 0; lane < lanes; lane++)
         pattern[lane] = first + lane;
     return lanes == column->lanes ? column : shuffle(row, column, NULL, pattern, lanes);
 }
 
-static void store_columns(Row *row, const Columns *columns, const Stmt *like, Expr *const *values) {
+static void store_columns(StoreRow *row, const Columns *columns, const Stmt *like, Expr *const *values) {
     int lanes = register_lanes(row->kernel, columns), stride = columns->stride;
     for (int lane = 0; lane < columns->lanes; lane += lanes) {
         Expr *parts[stride];
@@ -390,7 +390,7 @@ static void store_columns(Row *row, const Columns *columns, const Stmt *like, Ex
 
 /* --- reads -------------------------------------------------------------------------------------------------------- */
 
-static bool stores_to(const Row *row, const Tensor *tensor) {
+static bool stores_to(const StoreRow *row, const Tensor *tensor) {
     for (int s = row->first; s < row->count; s++) {
         const Stmt *stmt = row->statements[s];
         for (int i = 0; i < stmt->count; i++)
@@ -403,7 +403,7 @@ static bool stores_to(const Row *row, const Tensor *tensor) {
 }
 
 /* Visits all vector nodes, each once, arguments first. */
-static void each_vector(Arena *arena, Map *seen, Expr *e, void (*visit)(Row *row, Expr *e), Row *row) {
+static void each_vector(Arena *arena, Map *seen, Expr *e, void (*visit)(StoreRow *row, Expr *e), StoreRow *row) {
     if (e->lanes == 1 || address_map_get(seen, e))
         return;
     address_map_set(arena, seen, e, e);
@@ -412,22 +412,22 @@ static void each_vector(Arena *arena, Map *seen, Expr *e, void (*visit)(Row *row
     visit(row, e);
 }
 
-static bool reads_column(const Row *row, const Expr *e, Columns *columns) {
+static bool reads_column(const StoreRow *row, const Expr *e, Columns *columns) {
     return e->kind == EXPR_READ && e->count == 1 &&
            columns_of(row->kernel, e->tensor, e->args[0], e->guard, e->lanes, columns);
 }
 
-static void note_strided(Row *row, Expr *e) {
+static void note_strided(StoreRow *row, Expr *e) {
     Columns columns;
     row->strided |= reads_column(row, e, &columns);
 }
 
-static void find_read(Row *row, Expr *e) {
+static void find_read(StoreRow *row, Expr *e) {
     Columns columns;
     if (!reads_column(row, e, &columns) || stores_to(row, e->tensor))
         return;
-    Found *found = ARENA_NEW(row->arena, Found);
-    *found = (Found){.read = e, .columns = columns};
+    FoundColumn *found = ARENA_NEW(row->arena, FoundColumn);
+    *found = (FoundColumn){.read = e, .columns = columns};
     address_map_set(row->arena, &row->found_for, e, found);
     list_push(row->arena, &row->found, found);
 }
@@ -437,7 +437,7 @@ static bool reads_always(const Stmt *stmt) {
     return stmt->kind == STMT_STORE && !(stmt->guard && stmt->guard->lanes == 1);
 }
 
-static void each_value(Row *row, Map *seen, const Stmt *stmt, void (*visit)(Row *row, Expr *e)) {
+static void each_value(StoreRow *row, Map *seen, const Stmt *stmt, void (*visit)(StoreRow *row, Expr *e)) {
     for (int i = 0; i < stmt->count; i++)
         each_value(row, seen, stmt->body[i], visit);
     if (reads_always(stmt))
@@ -445,7 +445,7 @@ static void each_value(Row *row, Map *seen, const Stmt *stmt, void (*visit)(Row 
 }
 
 static int by_constant(const void *a, const void *b) {
-    int64_t x = (*(Found *const *)a)->columns.at.constant, y = (*(Found *const *)b)->columns.at.constant;
+    int64_t x = (*(FoundColumn *const *)a)->columns.at.constant, y = (*(FoundColumn *const *)b)->columns.at.constant;
     return (x > y) - (x < y);
 }
 
@@ -458,7 +458,7 @@ static bool pays(const Kernel *kernel, const Columns *columns, int members) {
 }
 
 /* Makes one group of columns from the first reads, sorted by their constants. Returns how many reads it takes. */
-static int make_columns(Row *row, Found *const *reads, int count) {
+static int make_columns(StoreRow *row, FoundColumn *const *reads, int count) {
     Columns *columns = ARENA_NEW(row->arena, Columns);
     int taken = 0, members = 0;
     *columns = reads[0]->columns;
@@ -481,15 +481,15 @@ static int make_columns(Row *row, Found *const *reads, int count) {
     return taken;
 }
 
-static void group_reads(Row *row) {
+static void group_reads(StoreRow *row) {
     int count = row->found.count, rest = 0;
-    Found **left = ARENA_ARRAY(row->arena, Found *, count + 1);
+    FoundColumn **left = ARENA_ARRAY(row->arena, FoundColumn *, count + 1);
     for (int i = 0; i < count; i++)
         left[i] = row->found.items[i];
     for (; count > 0; count = rest) {
         int alike = rest = 0;
         const Columns *first = &left[0]->columns;
-        Found **same = ARENA_ARRAY(row->arena, Found *, count);
+        FoundColumn **same = ARENA_ARRAY(row->arena, FoundColumn *, count);
         for (int i = 0; i < count; i++)
             if (same_columns(first, &left[i]->columns) && expr_equal_or_absent(first->guard, left[i]->columns.guard))
                 same[alike++] = left[i];
@@ -503,7 +503,7 @@ static void group_reads(Row *row) {
 
 /* Finds columns from the first statement that reads one. Between steps of a reduction it reads only as much together as
  * there are registers left beside the accumulators. */
-static void find_columns(Row *row) {
+static void find_columns(StoreRow *row) {
     Map seen = {0};
     for (; row->first < row->count; row->first++) {
         each_value(row, &seen, row->statements[row->first], note_strided);
@@ -521,13 +521,13 @@ static void find_columns(Row *row) {
 }
 
 /* Reads the columns that a statement is the first to need. */
-static void read_column(Row *row, Expr *e) {
-    const Found *found = e->kind == EXPR_READ ? address_map_get(&row->found_for, e) : NULL;
+static void read_column(StoreRow *row, Expr *e) {
+    const FoundColumn *found = e->kind == EXPR_READ ? address_map_get(&row->found_for, e) : NULL;
     if (found && found->group && !found->group->done)
         read_columns(row, found->group);
 }
 
-static Expr *over_columns(Row *row, Expr *value) {
+static Expr *over_columns(StoreRow *row, Expr *value) {
     return row->found.count ? expr_map_reads(&row->columns, value) : value;
 }
 
@@ -599,7 +599,7 @@ static bool are_whole_groups(const Stored *stored, int count) {
     return true;
 }
 
-static void store_group(Row *row, const Stored *stored) {
+static void store_group(StoreRow *row, const Stored *stored) {
     Columns columns = stored->columns;
     Expr *values[INTERLEAVED_STRIDE];
     columns.width = columns.stride;
@@ -610,7 +610,7 @@ static void store_group(Row *row, const Stored *stored) {
 }
 
 /* Stores the groups that begin at a statement, if they fill all gaps; returns how many statements that replaces. */
-static int store_interleaved(Row *row, int at) {
+static int store_interleaved(StoreRow *row, int at) {
     Stmt *const *statements = row->statements + at;
     int count = row->count - at;
     Columns first;
@@ -638,7 +638,7 @@ static bool is_in_row(const Stmt *stmt) {
 }
 
 static int interleave_row(const Kernel *kernel, const Map *shared, StmtList *list, Stmt *const *statements, int count) {
-    Row row = {.kernel = kernel, .arena = kernel->arena, .shared = shared, .statements = statements};
+    StoreRow row = {.kernel = kernel, .arena = kernel->arena, .shared = shared, .statements = statements};
     row.columns = (ReadMapping){.arena = kernel->arena, .replace = expr_over_reads};
     while (row.count < count && is_in_row(statements[row.count]))
         row.count++;

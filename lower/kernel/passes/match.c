@@ -61,7 +61,7 @@ static bool pair(Match *match, const void *a, const void *b) {
 }
 
 /* What several statements of the one share may be several in the other: the same number stands there each time. */
-static bool numbers_match(Match *match, Place place, const Expr *b) {
+static bool numbers_match(Match *match, NumberPlace place, const Expr *b) {
     const Expr *a = *place;
     intptr_t known = (intptr_t)address_map_get(match->places, place);
     if (b->kind != a->kind || b->type != a->type || (b->type == TYPE_INT64 && b->integer < 0))
@@ -271,7 +271,7 @@ uint64_t match_hash(MatchHashes *hashes, const Stmt *stmt) {
 
 static Expr *map_expr(PlaceMapping *mapping, Expr *e);
 
-static Expr *map_place(PlaceMapping *mapping, Place place) {
+static Expr *map_place(PlaceMapping *mapping, NumberPlace place) {
     intptr_t known = mapping->exact ? 0 : (intptr_t)address_map_get(mapping->places, place);
     Expr *value = known ? mapping->values[known - 1] : NULL;
     return value ? value : map_expr(mapping, *place);

@@ -5,7 +5,7 @@
 #include "lower/kernel/statements.h"
 
 /* Where a number may differ: an Expr * in the first nest that is an INT or a REAL there. */
-typedef Expr *const *Place;
+typedef Expr *const *NumberPlace;
 
 typedef struct Match {
     Arena *arena;
@@ -14,7 +14,7 @@ typedef struct Match {
     int left;        /* nodes that may still be looked at: unshared copies of what the other shares take long */
     /* The result, empty at first: */
     Map *to;                      /* tensors and loop variables of the first -> those of the second */
-    Map *places;                  /* Place -> its position in the lists + 1 */
+    Map *places;                  /* NumberPlace -> its position in the lists + 1 */
     LIST(Expr *) first, second;   /* the numbers at the places */
     LIST(const Tensor *) tensors; /* of the first, without its own and small constants */
     /* While it is made: */

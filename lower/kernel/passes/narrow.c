@@ -11,24 +11,24 @@
 enum { LEAST_BYTES = 16 /* the shortest vector */, MANY_BUFFERS = 32 };
 
 /* One vector of a register buffer. */
-typedef struct Part {
+typedef struct BufferPart {
     int64_t base;
     int demand; /* the first lanes that others read */
     bool stays; /* it is read or made in a way that has no narrow form */
-} Part;
+} BufferPart;
 
 typedef struct Narrow {
     Arena *arena;
     const Tensor *tensor;
     int lanes; /* of all its vectors; 0: none seen yet */
     bool fails, by_forms;
-    LIST(Part) parts;
+    LIST(BufferPart) parts;
 } Narrow;
 
 /* --- what is accessed --------------------------------------------------------------------------------------------- */
 
 /* The part that a RAMP at a constant accesses; NULL: none. */
-static Part *part_at(Narrow *narrow, const Expr *index) {
+static BufferPart *part_at(Narrow *narrow, const Expr *index) {
     int64_t base, stride;
     bool vector = index->kind == EXPR_RAMP && expr_is_int(index->args[0], &base) &&
                   expr_is_int(index->args[1], &stride) && stride == 1;
@@ -40,12 +40,12 @@ static Part *part_at(Narrow *narrow, const Expr *index) {
     for (int i = 0; i < narrow->parts.count; i++)
         if (narrow->parts.items[i].base == base)
             return &narrow->parts.items[i];
-    list_push(narrow->arena, &narrow->parts, ((Part){.base = base}));
+    list_push(narrow->arena, &narrow->parts, ((BufferPart){.base = base}));
     return &narrow->parts.items[narrow->parts.count - 1];
 }
 
 static void note_whole(Narrow *narrow, const Expr *read) {
-    Part *part = read->tensor == narrow->tensor ? part_at(narrow, read->args[0]) : NULL;
+    BufferPart *part = read->tensor == narrow->tensor ? part_at(narrow, read->args[0]) : NULL;
     if (part)
         part->stays = true;
 }
@@ -124,7 +124,7 @@ typedef struct Demand {
 } Demand;
 
 static void note_demand(const Demand *demand, const Expr *read) {
-    Part *part = read->tensor == demand->narrow->tensor ? part_at(demand->narrow, read->args[0]) : NULL;
+    BufferPart *part = read->tensor == demand->narrow->tensor ? part_at(demand->narrow, read->args[0]) : NULL;
     if (!part || (demand->own && part->base == demand->own_base))
         return;
     part->stays |= !demand->formed;
@@ -140,7 +140,7 @@ static void note_store(Narrow *narrow, Stmt *store) {
     Demand demand = {.narrow = narrow, .lanes = store->value->lanes};
     demand.formed = !narrow->by_forms || store_has_narrow_form(store, store->index[0]->lanes);
     if (store->tensor == narrow->tensor) {
-        Part *own = part_at(narrow, store->index[0]);
+        BufferPart *own = part_at(narrow, store->index[0]);
         if (!own)
             return;
         own->stays |= !demand.formed;
@@ -177,7 +177,7 @@ static int width_for(const Narrow *narrow, int demand) {
 }
 
 /* The lanes that remain of a part. */
-static int width_of(const Narrow *narrow, const Part *part) {
+static int width_of(const Narrow *narrow, const BufferPart *part) {
     return part->stays ? narrow->lanes : width_for(narrow, part->demand);
 }
 

@@ -10,21 +10,21 @@
 
 /* --- what happens to a buffer ------------------------------------------------------------------------------------- */
 
-typedef struct Uses {
+typedef struct BufferUses {
     int64_t elements;
     bool read, in_memory;
-} Uses;
+} BufferUses;
 
-typedef struct Place {
+typedef struct PlacePass {
     Arena *arena;
     bool part; /* what nothing reads in the kernel is read elsewhere */
-    Map uses;  /* Tensor, a buffer -> Uses */
-} Place;
+    Map uses;  /* Tensor, a buffer -> BufferUses */
+} PlacePass;
 
-static Uses *find_uses(Place *place, const Tensor *tensor) {
-    Uses *uses = address_map_get(&place->uses, tensor);
+static BufferUses *find_uses(PlacePass *place, const Tensor *tensor) {
+    BufferUses *uses = address_map_get(&place->uses, tensor);
     if (!uses) {
-        uses = ARENA_NEW(place->arena, Uses);
+        uses = ARENA_NEW(place->arena, BufferUses);
         uses->elements = tensor_elements(tensor);
         address_map_set(place->arena, &place->uses, tensor, uses);
     }
@@ -41,15 +41,15 @@ static bool is_register_index(int64_t elements, const Expr *e) {
     return elements < 0 || (first >= 0 && first < elements && last >= 0 && last < elements);
 }
 
-static void note_use(Place *place, const Tensor *tensor, const Expr *index, bool read) {
+static void note_use(PlacePass *place, const Tensor *tensor, const Expr *index, bool read) {
     if (tensor->role != ROLE_TEMPORARY)
         return;
-    Uses *uses = find_uses(place, tensor);
+    BufferUses *uses = find_uses(place, tensor);
     uses->read |= read;
     uses->in_memory |= tensor->scope == SCOPE_REGISTER && !is_register_index(uses->elements, index);
 }
 
-static void note_stmt(Place *place, const Stmt *stmt) {
+static void note_stmt(PlacePass *place, const Stmt *stmt) {
     EACH_STMT_READ(read, stmt)
         note_use(place, read->tensor, read->args[0], true);
     if (stmt->kind == STMT_STORE)
@@ -90,9 +90,9 @@ static bool size_is_fixed(const Tensor *tensor) {
     return true;
 }
 
-static Stmt *place_allocate(Place *place, Stmt *made) {
+static Stmt *place_allocate(PlacePass *place, Stmt *made) {
     Arena *arena = place->arena;
-    const Uses *uses = find_uses(place, made->tensor);
+    const BufferUses *uses = find_uses(place, made->tensor);
     if (!uses->read && !place->part)
         return stmt_block(arena, stmts_map(arena, made->body, made->count, redirect_stores,
                                            &(Renaming){made->tensor, NULL}));
@@ -140,7 +140,7 @@ static Stmt *place_stmt(Arena *arena, Stmt *stmt, void *context) {
 }
 
 void pass_place(Kernel *kernel) {
-    Place place = {.arena = kernel->arena, .part = kernel->part};
+    PlacePass place = {.arena = kernel->arena, .part = kernel->part};
     EACH_STMT(s, kernel->body)
         note_stmt(&place, s);
     kernel->body = place_stmt(kernel->arena, kernel->body, &place);

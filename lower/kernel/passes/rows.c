@@ -109,10 +109,10 @@ static Expr *read_at(Arena *arena, const Expr *like, Expr *first, int lanes) {
 }
 
 /* Reads of one parallel loop, or outside of all. */
-typedef struct Rows {
+typedef struct RowsPass {
     ReadMapping mapping;
     Map shared; /* tensors that other iterations may write */
-} Rows;
+} RowsPass;
 
 /* Whether a row has elements that no lane reads. */
 static bool has_gaps(const int64_t *offsets, int lanes, int64_t first, int64_t last) {
@@ -128,7 +128,7 @@ static bool has_gaps(const int64_t *offsets, int lanes, int64_t first, int64_t l
 }
 
 static Expr *replace_read(ReadMapping *mapping, Expr *e) {
-    const Rows *rows = (const Rows *)mapping; /* whose first member it is */
+    const RowsPass *rows = (const RowsPass *)mapping; /* whose first member it is */
     Arena *arena = mapping->arena;
     int64_t offsets[e->lanes], first = INT64_MAX, last = INT64_MIN;
     int pattern[e->lanes];
@@ -159,7 +159,7 @@ static Expr *rewrite(Arena *arena, Expr *e, void *context) {
 }
 
 static Stmt *rows_of(Arena *arena, Stmt *stmt, void *context) {
-    Rows inside = {.mapping = {.arena = arena, .replace = replace_read}};
+    RowsPass inside = {.mapping = {.arena = arena, .replace = replace_read}};
     stmt = stmt_over_exprs(arena, stmt, rewrite, context);
     if (stmt->kind == STMT_FOR && stmt->loop == LOOP_PARALLEL) {
         inside.shared = stored_in_parallel(arena, stmt);
@@ -169,7 +169,7 @@ static Stmt *rows_of(Arena *arena, Stmt *stmt, void *context) {
 }
 
 void pass_rows(Kernel *kernel) {
-    Rows rows = {.mapping = {.arena = kernel->arena, .replace = replace_read}};
+    RowsPass rows = {.mapping = {.arena = kernel->arena, .replace = replace_read}};
     if (kernel->lanes_apart)
         kernel->body = rows_of(kernel->arena, kernel->body, &rows);
 }

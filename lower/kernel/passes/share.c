@@ -23,14 +23,14 @@ enum {
 };
 
 /* A statement outside all loops and conditions, with what it is equal to. */
-typedef struct Unit {
+typedef struct SharingUnit {
     Stmt *stmt;
     Expr **numbers; /* at the places of its class */
     Map *own;       /* the class's loop variables and tensors -> its own */
     struct Class *class;
-} Unit;
+} SharingUnit;
 
-/* A number that is passed. At its places stand numbers that are `more` than it (Slot), of values none. */
+/* A number that is passed. At its places stand numbers that are `more` than it (PlacedNumber), of values none. */
 typedef struct Number {
     int place;    /* its first one */
     int64_t more; /* of the number there; the least of all its places is 0 */
@@ -38,7 +38,7 @@ typedef struct Number {
 } Number;
 
 typedef struct Class {
-    LIST(Unit *) units; /* the first one is what the others are compared with */
+    LIST(SharingUnit *) units; /* the first one is what the others are compared with */
     int place_count;
     const Map *places;
     Expr **values; /* what stands at a place, or NULL where all units have the number of the first */
@@ -51,7 +51,7 @@ typedef struct Class {
 typedef struct Sharing {
     Arena *arena; /* of the kernel */
     Kernel *kernel;
-    LIST(Unit *) units;
+    LIST(SharingUnit *) units;
     LIST(Class *) classes;
     Map by_hash; /* -> Class */
     MatchHashes hashes;
@@ -61,7 +61,7 @@ typedef struct Sharing {
 /* --- classes ------------------------------------------------------------------------------------------------------ */
 
 /* Takes the unit into the class if it is equal to the first one. The first is compared with itself. */
-static bool join(const Sharing *sharing, Class *class, Unit *unit) {
+static bool join(const Sharing *sharing, Class *class, SharingUnit *unit) {
     Arena *arena = sharing->arena;
     Map *own = ARENA_NEW(arena, Map), *places = ARENA_NEW(arena, Map);
     Match match = {.arena = arena,
@@ -70,7 +70,7 @@ static bool join(const Sharing *sharing, Class *class, Unit *unit) {
                    .left = MOST_NODES,
                    .to = own,
                    .places = places};
-    const Unit *first = class->units.count ? class->units.items[0] : unit;
+    const SharingUnit *first = class->units.count ? class->units.items[0] : unit;
     if (!stmts_match(&match, first->stmt, unit->stmt))
         return false;
     if (unit == first) {
@@ -109,12 +109,12 @@ static void list_units(Sharing *sharing, Stmt *stmt) {
         list_units(sharing, stmt->body[i]);
     if (is_around_nests(stmt))
         return;
-    Unit *unit = ARENA_NEW(sharing->arena, Unit);
+    SharingUnit *unit = ARENA_NEW(sharing->arena, SharingUnit);
     unit->stmt = stmt;
     list_push(sharing->arena, &sharing->units, unit);
 }
 
-static void classify(Sharing *sharing, Unit *unit) {
+static void classify(Sharing *sharing, SharingUnit *unit) {
     const void *key = (const void *)(uintptr_t)match_hash(&sharing->hashes, unit->stmt);
     Class *known = address_map_get(&sharing->by_hash, key);
     int left = MANY_CLASSES;
@@ -184,27 +184,27 @@ static void name_number(const Sharing *sharing, const Class *class, Number *numb
 }
 
 /* A place and the number that stands there, with how much more than that of the number's first place. */
-typedef struct Slot {
+typedef struct PlacedNumber {
     int place, number;
     int64_t more;
-} Slot;
+} PlacedNumber;
 
 static void number_places(const Sharing *sharing, Class *class) {
     Arena *arena = sharing->arena;
-    LIST(Slot) slots = {0};
+    LIST(PlacedNumber) slots = {0};
     for (int place = 0; place < class->place_count; place++) {
         int64_t more;
         if (!sharing->kernel->number_each && !differs(class, place))
             continue;
         Number *number = number_of(sharing, class, place, &more);
         number->more = -more > number->more ? -more : number->more;
-        list_push(arena, &slots, ((Slot){place, (int)(number - class->numbers.items), more}));
+        list_push(arena, &slots, ((PlacedNumber){place, (int)(number - class->numbers.items), more}));
     }
     for (int i = 0; i < class->numbers.count; i++)
         name_number(sharing, class, &class->numbers.items[i]);
     class->values = ARENA_ARRAY(arena, Expr *, class->place_count + 1);
     for (int i = 0; i < slots.count; i++) {
-        const Slot *slot = &slots.items[i];
+        const PlacedNumber *slot = &slots.items[i];
         const Number *number = &class->numbers.items[slot->number];
         Expr *value = expr_var(arena, number->var);
         int64_t more = slot->more + number->more;
@@ -247,7 +247,7 @@ static void make_nest(Sharing *sharing, Class *class) {
     nest->number = kernel->shared.count;
 }
 
-static Stmt *run_of(Arena *arena, const Unit *unit) {
+static Stmt *run_of(Arena *arena, const SharingUnit *unit) {
     const Class *class = unit->class;
     const SharedNest *nest = class->nest;
     const Tensor **tensors = ARENA_ARRAY(arena, const Tensor *, nest->tensor_count + 1);
@@ -268,7 +268,7 @@ static Stmt *replace_unit(Arena *arena, Stmt *stmt, void *context) {
     const Map *units = context;
     if (is_around_nests(stmt))
         return stmt_map_bodies(arena, stmt, replace_unit, context);
-    const Unit *unit = address_map_get(units, stmt);
+    const SharingUnit *unit = address_map_get(units, stmt);
     return unit && unit->class && unit->class->nest ? run_of(arena, unit) : stmt;
 }
 
@@ -284,7 +284,7 @@ void pass_share(Kernel *kernel) {
     sharing.apart = sharing.units.count >= ALL_APART;
     sharing.hashes = (MatchHashes){.arena = arena, .any_number = sharing.apart || kernel->number_each};
     for (int u = 0; u < sharing.units.count; u++) {
-        Unit *unit = sharing.units.items[u];
+        SharingUnit *unit = sharing.units.items[u];
         address_map_set(arena, &units, unit->stmt, unit);
         if (is_worth_calling(&sharing, unit->stmt))
             classify(&sharing, unit);

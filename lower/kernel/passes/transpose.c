@@ -65,20 +65,20 @@ static bool begins_block(const Kernel *kernel, const Stmt *first) {
 }
 
 /* Neighbouring statements of `apart` blocks by turns. */
-typedef struct Run {
+typedef struct StmtRun {
     Stmt *const *statements;
     int count, apart;
-} Run;
+} StmtRun;
 
 /* How many statements on the next column of the first block is; 0: there is none. */
-static int column_distance(Arena *arena, const Run *run) {
+static int column_distance(Arena *arena, const StmtRun *run) {
     for (int next = 1; next < run->count && next <= MOST_APART; next++)
         if (copies_column(arena, run->statements[next], run->statements[0], 1))
             return next;
     return 0;
 }
 
-static int column_count(Arena *arena, const Run *run, int block) {
+static int column_count(Arena *arena, const StmtRun *run, int block) {
     const Stmt *first = run->statements[block];
     int columns = 0, lanes = first->value->lanes;
     for (int i = block; i < run->count && columns < lanes; i += run->apart, columns++)
@@ -93,7 +93,7 @@ static bool same_tensors(const Stmt *stmt, const Stmt *first) {
 }
 
 /* The columns of the blocks that begin here, each of at least 16 bytes in a row; 0: there are none. */
-static int block_columns(const Kernel *kernel, Run *run) {
+static int block_columns(const Kernel *kernel, StmtRun *run) {
     const Stmt *first = run->statements[0];
     if (!begins_block(kernel, first) || !(run->apart = column_distance(kernel->arena, run)))
         return 0;
@@ -110,15 +110,15 @@ static int block_columns(const Kernel *kernel, Run *run) {
 
 /* --- shuffles ----------------------------------------------------------------------------------------------------- */
 
-typedef struct Block {
+typedef struct TransposedBlock {
     Vectors vectors;
     StmtList list;
     int lanes, columns, group; /* elements of a vector, of a row, and of 16 bytes */
     Expr *rows[MOST_LANES];    /* vectors of one row, or of rows that are `columns` apart */
-} Block;
+} TransposedBlock;
 
 /* From each 16 bytes of both vectors, takes the first or second half, in pieces of `size` elements alternately. */
-static void unpack(const Block *block, int size, bool high, int *pattern) {
+static void unpack(const TransposedBlock *block, int size, bool high, int *pattern) {
     int pieces = block->group / size;
     for (int i = 0; i < block->lanes; i++) {
         int piece = i % block->group / size, from = piece / 2 + (high ? pieces / 2 : 0);
@@ -127,7 +127,7 @@ static void unpack(const Block *block, int size, bool high, int *pattern) {
 }
 
 /* Every second 16 bytes of both vectors' pieces, from the first or second on. */
-static void thin(const Block *block, int size, bool high, int *pattern) {
+static void thin(const TransposedBlock *block, int size, bool high, int *pattern) {
     (void)size;
     for (int i = 0; i < block->lanes; i++) {
         int piece = i / block->columns * block->columns;
@@ -136,10 +136,10 @@ static void thin(const Block *block, int size, bool high, int *pattern) {
     }
 }
 
-typedef void Shuffle(const Block *block, int size, bool high, int *pattern);
+typedef void Shuffle(const TransposedBlock *block, int size, bool high, int *pattern);
 
 /* Shuffles pairs of rows that are `distance` apart. */
-static void shuffle_pairs(Block *block, int distance, int size, Shuffle *shuffle) {
+static void shuffle_pairs(TransposedBlock *block, int distance, int size, Shuffle *shuffle) {
     int pattern[MOST_LANES];
     for (int i = 0; i < block->columns; i++) {
         if (i & distance)
@@ -161,14 +161,14 @@ static int reversed_bits(int value, int count) {
 }
 
 /* First inside 16 bytes, which puts column c at the place with the reversed bits of c; then 16 bytes at a time. */
-static void transpose(Block *block) {
+static void transpose(TransposedBlock *block) {
     for (int size = 1; size < block->group; size *= 2)
         shuffle_pairs(block, size, size, unpack);
     for (int distance = block->group; distance < block->columns; distance *= 2)
         shuffle_pairs(block, distance, 0, thin);
 }
 
-static Expr *column(const Block *block, int number) {
+static Expr *column(const TransposedBlock *block, int number) {
     int group = block->group;
     return block->rows[number / group * group + reversed_bits(number % group, group)];
 }
@@ -183,7 +183,7 @@ static Expr *read_row(Arena *arena, const Expr *lanes, int row, int columns) {
 }
 
 /* The rows of a vector, one behind the other. */
-static Expr *read_rows(Block *block, const Expr *lanes, int first) {
+static Expr *read_rows(TransposedBlock *block, const Expr *lanes, int first) {
     Expr *rows[MOST_LANES];
     int count = 0, pattern[MOST_LANES];
     for (int row = first; row < block->lanes; row += block->columns)
@@ -196,10 +196,10 @@ static Expr *read_rows(Block *block, const Expr *lanes, int first) {
                                      expr_shuffle(block->vectors.arena, rows, count, pattern, block->lanes));
 }
 
-static Stmt *transposed(Arena *arena, const Run *run, int first, int columns) {
+static Stmt *transposed(Arena *arena, const StmtRun *run, int first, int columns) {
     Stmt *const *statements = run->statements + first;
     const Expr *read = statements[0]->value;
-    Block *block = ARENA_NEW(arena, Block);
+    TransposedBlock *block = ARENA_NEW(arena, TransposedBlock);
     block->vectors = vectors_new(arena, "square", read->type, statements[0]->loc);
     block->lanes = read->lanes;
     block->columns = columns;
@@ -220,7 +220,7 @@ static Stmt *transposed(Arena *arena, const Run *run, int first, int columns) {
 static int transpose_block(const Kernel *kernel, const Map *shared, StmtList *list, Stmt *const *statements,
                            int count) {
     (void)shared;
-    Run run = {statements, count, 0};
+    StmtRun run = {statements, count, 0};
     int columns = block_columns(kernel, &run);
     for (int block = 0; block < run.apart && columns > 0; block++)
         stmts_add(kernel->arena, list, transposed(kernel->arena, &run, block, columns));

@@ -14,16 +14,16 @@
  * have over 250,000. A whole kernel has no limit: its code is as long as its nests are many. */
 enum { NODE_LIMIT = 1 << 19 };
 
-typedef struct Known {
+typedef struct KnownVariable {
     const Var *var;
     int64_t value;
-} Known;
+} KnownVariable;
 
 /* What a condition became for some values of the variables. Copies ask for it again and again. */
 typedef struct Decision {
     const Expr *condition;
-    const Known *known;    /* the values that it was decided for */
-    int known_count, next; /* index + 1 of the next in its chain; 0 ends it */
+    const KnownVariable *known; /* the values that it was decided for */
+    int known_count, next;      /* index + 1 of the next in its chain; 0 ends it */
     Expr *result;
 } Decision;
 
@@ -150,16 +150,16 @@ static bool bool_constant(const Expr *e, int64_t *value) {
 
 /* The variables that the condition uses, and their values. Versions of a nest share conditions, but some may not bind
  * all variables. */
-static Known *known_for(Unroll *u, const Expr *condition, int *count) {
-    Known *known = ARENA_ARRAY(u->arena, Known, u->bindings.count + 1);
+static KnownVariable *known_for(Unroll *u, const Expr *condition, int *count) {
+    KnownVariable *known = ARENA_ARRAY(u->arena, KnownVariable, u->bindings.count + 1);
     *count = 0;
     for (int i = 0; i < u->bindings.count; i++)
         if (expr_uses_var(condition, u->bindings.items[i].var))
-            known[(*count)++] = (Known){u->bindings.items[i].var, u->bindings.items[i].value->integer};
+            known[(*count)++] = (KnownVariable){u->bindings.items[i].var, u->bindings.items[i].value->integer};
     return known;
 }
 
-static bool same_known(const Known *a, const Known *b, int count) {
+static bool same_known(const KnownVariable *a, const KnownVariable *b, int count) {
     for (int i = 0; i < count; i++)
         if (a[i].var != b[i].var || a[i].value != b[i].value)
             return false;
@@ -168,7 +168,7 @@ static bool same_known(const Known *a, const Known *b, int count) {
 
 static Decision *decision_of(Unroll *u, const Expr *condition) {
     int *head = &u->heads[((uintptr_t)condition >> 4) % DECISION_HEADS], count;
-    Known *known = known_for(u, condition, &count);
+    KnownVariable *known = known_for(u, condition, &count);
     for (int i = *head; i != 0; i = u->decisions.items[i - 1].next) {
         Decision *decision = &u->decisions.items[i - 1];
         if (decision->condition == condition && decision->known_count == count &&

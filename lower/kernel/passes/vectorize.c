@@ -281,13 +281,13 @@ static StmtList vector_body(Vectorize *v, Stmt *const *body, int count) {
 /* More lanes do not pay: the loop stays serial. */
 enum { LANE_LIMIT = 4096 };
 
-typedef struct Lanes {
+typedef struct VectorizePass {
     Arena *arena;
     LoopNotes notes;
     Map shared;
-} Lanes;
+} VectorizePass;
 
-static Stmt *vectorize_loop(Lanes *l, Stmt *loop, StmtList body) {
+static Stmt *vectorize_loop(VectorizePass *l, Stmt *loop, StmtList body) {
     int64_t extent;
     const char *why = "how often it runs is not constant";
     bool constant = expr_is_int(loop->extent, &extent);
@@ -309,7 +309,7 @@ static Stmt *vectorize_loop(Lanes *l, Stmt *loop, StmtList body) {
 static Stmt *vectorize_stmt(Arena *arena, Stmt *stmt, void *context) {
     if (stmt->kind == STMT_FOR && stmt->loop == LOOP_VECTORIZED)
         return vectorize_loop(context, stmt, stmts_map(arena, stmt->body, stmt->count, vectorize_stmt, context));
-    Lanes *l = context;
+    VectorizePass *l = context;
     Map outer = l->shared;
     if (stmt->kind == STMT_FOR && stmt->loop == LOOP_PARALLEL)
         l->shared = stored_in_parallel(arena, stmt);
@@ -344,7 +344,7 @@ static bool has_row_ends(const Kernel *kernel) {
 }
 
 void pass_vectorize(Kernel *kernel) {
-    Lanes l = {.arena = kernel->arena};
+    VectorizePass l = {.arena = kernel->arena};
     kernel->body = vectorize_stmt(kernel->arena, kernel->body, &l);
     kernel->lanes_apart = has_lanes_apart(kernel);
     kernel->row_ends = kernel->lanes_apart && has_row_ends(kernel);

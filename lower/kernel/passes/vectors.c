@@ -15,16 +15,16 @@ Map stored_in_parallel(Arena *arena, const Stmt *loop) {
     return stored;
 }
 
-typedef struct Replacing {
+typedef struct StmtReplacing {
     const Kernel *kernel;
     ReplaceStatements *replace;
     Map shared;
-} Replacing;
+} StmtReplacing;
 
-static StmtList replaced(const Replacing *around, Stmt *const *body, int count);
+static StmtList replaced(const StmtReplacing *around, Stmt *const *body, int count);
 
-static Stmt *replaced_inside(const Replacing *around, Stmt *stmt) {
-    Replacing inside = *around;
+static Stmt *replaced_inside(const StmtReplacing *around, Stmt *stmt) {
+    StmtReplacing inside = *around;
     if (!stmt->count && !stmt->otherwise_count)
         return stmt;
     if (stmt->kind == STMT_FOR && stmt->loop == LOOP_PARALLEL)
@@ -34,7 +34,7 @@ static Stmt *replaced_inside(const Replacing *around, Stmt *stmt) {
     return stmt_with_bodies(around->kernel->arena, stmt, body, otherwise);
 }
 
-static StmtList replaced(const Replacing *around, Stmt *const *body, int count) {
+static StmtList replaced(const StmtReplacing *around, Stmt *const *body, int count) {
     StmtList list = stmts_of(body, 0);
     for (int i = 0, done; i < count; i += done ? done : 1)
         if (!(done = around->replace(around->kernel, &around->shared, &list, body + i, count - i)))
@@ -43,7 +43,7 @@ static StmtList replaced(const Replacing *around, Stmt *const *body, int count) 
 }
 
 void replace_statements(Kernel *kernel, ReplaceStatements *replace) {
-    kernel->body = replaced_inside(&(Replacing){.kernel = kernel, .replace = replace}, kernel->body);
+    kernel->body = replaced_inside(&(StmtReplacing){.kernel = kernel, .replace = replace}, kernel->body);
 }
 
 Vectors vectors_new(Arena *arena, const char *name, ElementType type, Loc loc) {

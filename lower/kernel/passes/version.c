@@ -142,16 +142,16 @@ static void collect(Version *v, Stmt *stmt, int64_t copies) {
 
 typedef LIST(const Var *) VarList;
 
-typedef struct Known {
+typedef struct KnownConditions {
     ExprList always; /* conditions that hold */
     ExprList never;  /* conditions that do not all hold */
     Expr *from, *to; /* an expression with one known value; or NULL */
     VarList *inner;  /* of each that holds: the variables that it has of loops in the copy */
     Map decided;     /* comparisons, and what became of them: many reads share one */
-} Known;
+} KnownConditions;
 
 /* Whether a conjunction is false: it contains all conditions of `never`. */
-static bool is_refuted(Arena *arena, const Known *known, Expr *condition) {
+static bool is_refuted(Arena *arena, const KnownConditions *known, Expr *condition) {
     ExprList own = {0};
     conjuncts_add(arena, &own, condition);
     for (int i = 0; i < known->never.count; i++)
@@ -161,7 +161,7 @@ static bool is_refuted(Arena *arena, const Known *known, Expr *condition) {
 }
 
 /* The facts that hold at e. An inner loop may have no values, so facts about its variable hold only inside it. */
-static ExprList facts_for(Arena *arena, const Known *known, const Expr *e) {
+static ExprList facts_for(Arena *arena, const KnownConditions *known, const Expr *e) {
     ExprList facts = {0};
     for (int i = 0; i < known->always.count; i++) {
         bool inside = true;
@@ -173,7 +173,7 @@ static ExprList facts_for(Arena *arena, const Known *known, const Expr *e) {
     return facts;
 }
 
-static Expr *decide_comparison(Arena *arena, Known *known, Expr *e) {
+static Expr *decide_comparison(Arena *arena, KnownConditions *known, Expr *e) {
     Expr *made = address_map_get(&known->decided, e);
     if (made)
         return made;
@@ -185,7 +185,7 @@ static Expr *decide_comparison(Arena *arena, Known *known, Expr *e) {
 }
 
 static Expr *apply_known(Arena *arena, Expr *e, void *context) {
-    Known *known = context;
+    KnownConditions *known = context;
     int64_t holds;
     if (expr_is_op(e, OP_SELECT) && expr_is_int(e->args[0], &holds))
         return e->args[holds ? 1 : 2];
@@ -218,7 +218,7 @@ static VarList vars_of_loops(Arena *arena, const Expr *e, const Map *loops) {
     return vars;
 }
 
-static StmtList assume(Arena *arena, const StmtList *stmts, Known *known) {
+static StmtList assume(Arena *arena, const StmtList *stmts, KnownConditions *known) {
     Map loops = {0};
     known->decided = (Map){0};
     known->inner = ARENA_ARRAY(arena, VarList, known->always.count + 1);
@@ -523,11 +523,11 @@ static bool any_uses_reduction(const ExprList *conditions) {
 
 /* Two copies under a test; the second may become several, for leftovers of unrolled loops. */
 static Stmt *make_versions(Context context, const StmtList *run, const ExprList *conditions, const ExprList *tests,
-                           Context first, Context second, Known known, Leftovers *leftovers) {
+                           Context first, Context second, KnownConditions known, Leftovers *leftovers) {
     known.always = *conditions;
-    Known otherwise = {.from = known.from, .to = known.to, .never = known.never};
+    KnownConditions otherwise = {.from = known.from, .to = known.to, .never = known.never};
     Expr *test = conjunction(context.arena, tests);
-    Known all = {.always = known.always};
+    KnownConditions all = {.always = known.always};
     for (int i = 0; i < tests->count; i++)
         list_push(context.arena, &all.always, tests->items[i]);
     StmtList full = assume(context.arena, run, &all);
@@ -548,7 +548,7 @@ static Stmt *exact_versions(Context context, const StmtList *run, const Version 
     if (v->uniform_only || v->size > context.budget)
         return NULL;
     for (int i = 0; i < v->found.count; i++) {
-        Known known = {0};
+        KnownConditions known = {0};
         int64_t last, other_last;
         Expr *other;
         const Condition *c = &v->found.items[i];
@@ -596,7 +596,7 @@ static Stmt *joint_versions(Context context, const StmtList *run, const Version 
     partial.uniform_only = true;
     partial.finished = uniform;
     return make_versions(context, run, &conditions, &tests, full, partial,
-                         (Known){.never = uniform ? conditions : (ExprList){0}}, &leftovers);
+                         (KnownConditions){.never = uniform ? conditions : (ExprList){0}}, &leftovers);
 }
 
 static bool has_work(const Version *v) {
@@ -723,7 +723,7 @@ static Stmt *choice_versions(Context context, const StmtList *run, const Choice 
     if (!take_room(&context, run, choice->uniform ? 1 : 2))
         return NULL;
     for (int i = 0; i < 2; i++) {
-        Known known = {0};
+        KnownConditions known = {0};
         list_push(context.arena, &known.always, choice->sides[i]);
         list_push(context.arena, &known.always, choice->tests[i]);
         sides[i] = assume(context.arena, run, &known);
