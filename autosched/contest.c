@@ -14,13 +14,13 @@ static bool is_stopped(const Contest *contest) {
 /* --- what each search is given --- */
 
 /* What a search reports is told of its function. */
-typedef struct Reported {
+typedef struct ReportedProgram {
     const Contest *contest;
     int program;
-} Reported;
+} ReportedProgram;
 
 static void relay_progress(void *context, const TuneProgress *progress) {
-    const Reported *reported = context;
+    const ReportedProgram *reported = context;
     const TuneBench *bench = reported->contest->file->bench;
     bench->progress(bench->context, reported->contest->number, reported->program, progress);
 }
@@ -50,8 +50,8 @@ static void set_options(Contest *contest, int program) {
     options->progress = NULL;
     if (!contest->file->bench->progress)
         return;
-    Reported *reported = ARENA_NEW(planner->arena, Reported);
-    *reported = (Reported){contest, program};
+    ReportedProgram *reported = ARENA_NEW(planner->arena, ReportedProgram);
+    *reported = (ReportedProgram){contest, program};
     options->progress = relay_progress;
     options->progress_context = reported;
 }

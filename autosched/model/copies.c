@@ -72,13 +72,13 @@ typedef struct Operation {
     int first, count;
 } Operation;
 
-typedef struct Value {
+typedef struct CopiedValue {
     Arena *arena;
     StageFacts *facts;
     const ReadsSeen *seen;
     LIST(const AccessFacts *) reads;
     LIST(Operation) operations;
-} Value;
+} CopiedValue;
 
 static const AccessFacts *access_of(const ReadsSeen *seen, const Expr *read) {
     for (int i = 0; i < seen->count; i++)
@@ -87,7 +87,7 @@ static const AccessFacts *access_of(const ReadsSeen *seen, const Expr *read) {
     return NULL;
 }
 
-static bool is_large(const Value *value) {
+static bool is_large(const CopiedValue *value) {
     return value->reads.count > COMPARED_LIMIT || value->operations.count > COMPARED_LIMIT;
 }
 
@@ -96,7 +96,7 @@ static bool converts(const Expr *e) {
     return e->kind == EXPR_CAST && type_is_float(e->type) && type_is_integer(e->args[0]->type);
 }
 
-static void list_operations(Value *value, const Expr *e) {
+static void list_operations(CopiedValue *value, const Expr *e) {
     if (is_large(value))
         return;
     if (e->kind == EXPR_READ) {
@@ -114,7 +114,7 @@ static void list_operations(Value *value, const Expr *e) {
 }
 
 /* Iterations of the loop from one operation to where it computes what the other does now; 0: there are none. */
-static double steps_to_operation(const Value *value, const Operation *from, const Operation *to, int loop) {
+static double steps_to_operation(const CopiedValue *value, const Operation *from, const Operation *to, int loop) {
     double steps = 0;
     if (from == to || from->count != to->count)
         return 0;
@@ -130,7 +130,7 @@ static double steps_to_operation(const Value *value, const Operation *from, cons
     return steps > 0 && computes_alike(from->e, to->e) ? steps : 0;
 }
 
-static double repeated_part(const Value *value, const Operation *one) {
+static double repeated_part(const CopiedValue *value, const Operation *one) {
     const StageFacts *facts = value->facts;
     double new = 1;
     for (int l = 0; l < facts->loop_count; l++)
@@ -155,7 +155,7 @@ static bool is_of_integers(const Expr *value) {
 }
 
 /* Whether the loop leaves all that the operation reads where it is. */
-static bool keeps(const Value *value, const Operation *one, int loop) {
+static bool keeps(const CopiedValue *value, const Operation *one, int loop) {
     bool kept = makes_copies(value->facts, loop);
     for (int i = 0; i < one->count && kept; i++) {
         const AccessFacts *access = value->reads.items[one->first + i];
@@ -165,7 +165,7 @@ static bool keeps(const Value *value, const Operation *one, int loop) {
 }
 
 /* Whether it differs from lane to lane. What all lanes share is a scalar, and has to become a vector in each copy. */
-static bool moves_in_lanes(const Value *value, const Operation *one) {
+static bool moves_in_lanes(const CopiedValue *value, const Operation *one) {
     const StageFacts *facts = value->facts;
     for (int l = 0; l < facts->loop_count; l++)
         for (int i = 0; i < one->count && facts->loops[l]->kind == LOOP_VECTORIZED; i++) {
@@ -178,7 +178,7 @@ static bool moves_in_lanes(const Value *value, const Operation *one) {
 
 /* The part of the copies that compute again what no loop around them changes: of weights that are stored as integers.
  * Other factors that are computed again are better computed once, by the algorithm of temporaries. */
-static double kept_part(const Value *value, const Operation *one) {
+static double kept_part(const CopiedValue *value, const Operation *one) {
     double new = 1;
     bool vectors = is_of_integers(one->e) && moves_in_lanes(value, one);
     for (int l = 0; l < value->facts->loop_count && vectors; l++)
@@ -192,7 +192,7 @@ static bool is_added(const StageFacts *facts, const Expr *e) {
     return stage->combine == COMBINE_ADD && e == stage->components[0].value && e->op == OP_MUL;
 }
 
-static void add_repeated(Value *value) {
+static void add_repeated(CopiedValue *value) {
     StageFacts *facts = value->facts;
     for (int i = 0; i < value->operations.count && !is_large(value); i++) {
         const Operation *one = &value->operations.items[i];
@@ -217,7 +217,7 @@ void count_copies(Arena *arena, StageFacts *facts, const ReadsSeen *seen) {
         if (facts->accesses[a].shifts != 1) /* there are others */
             facts->accesses[a].repeated = repeated_access(facts, &facts->accesses[a]);
     for (int c = 0; c < stage->component_count; c++) {
-        Value value = {.arena = arena, .facts = facts, .seen = seen};
+        CopiedValue value = {.arena = arena, .facts = facts, .seen = seen};
         list_operations(&value, stage->components[c].value);
         add_repeated(&value);
     }

@@ -170,18 +170,18 @@ static void loop_features(const StageFacts *stage, float *values) {
 }
 
 /* What the largest body whose work stays below a threshold touches of an access, and its reuse. */
-typedef struct Sample {
+typedef struct BodySample {
     double bytes, reuse;
-} Sample;
+} BodySample;
 
 /* Loops that run once change nothing. Larger bodies come later, in place of smaller ones. */
-static int sample_bodies(const StageFacts *stage, const AccessFacts *access, Sample *samples) {
+static int sample_bodies(const StageFacts *stage, const AccessFacts *access, BodySample *samples) {
     double inside = 1;
     int first = CURVE_THRESHOLDS; /* that has a body below it */
     for (int l = stage->loop_count - 1; l >= -1; l--) {
         if (l + 1 == stage->loop_count || stage->extents[l + 1] != 1) {
             double bytes = access_footprint(stage, access, l + 1);
-            Sample sample = {bytes, inside / larger(bytes / access->bytes, 1)};
+            BodySample sample = {bytes, inside / larger(bytes / access->bytes, 1)};
             int t = CURVE_THRESHOLDS;
             while (t > 0 && inside <= (double)(1 << t * THRESHOLD_BITS))
                 t--;
@@ -195,7 +195,7 @@ static int sample_bodies(const StageFacts *stage, const AccessFacts *access, Sam
 }
 
 static void curve_features(const StageFacts *stage, const AccessFacts *access, float *curve) {
-    Sample samples[CURVE_THRESHOLDS];
+    BodySample samples[CURVE_THRESHOLDS];
     float bytes = 0, reuse = 0;
     int first = sample_bodies(stage, access, samples);
     for (int t = first; t < CURVE_THRESHOLDS; t++) {

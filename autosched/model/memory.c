@@ -155,12 +155,12 @@ double page_walks(const StageFacts *stage, int serial) {
 }
 
 /* A contiguous run of elements, and how many such runs are walked side by side. */
-typedef struct Runs {
+typedef struct ElementRuns {
     double length, count, distance; /* distance: between the runs added last */
     double places;                  /* of those runs; loops of the same stride overlap */
-} Runs;
+} ElementRuns;
 
-static void runs_add(Runs *runs, double stride, double extent) {
+static void runs_add(ElementRuns *runs, double stride, double extent) {
     if (stride <= runs->length) {
         runs->length += stride * (extent - 1);
         return;
@@ -185,18 +185,18 @@ static double step_of(const StageFacts *stage, const AccessFacts *access, int nu
     return stride;
 }
 
-typedef struct Step {
+typedef struct AccessStep {
     double stride, extent;
-} Step;
+} AccessStep;
 
 /* Steps of an access, short ones first; of equal ones, outer loops first. */
-typedef struct Steps {
-    Step *items;
+typedef struct AccessSteps {
+    AccessStep *items;
     int count;
-} Steps;
+} AccessSteps;
 
 /* Adds a step that is outside of all those that are there. */
-static void steps_add(Steps *steps, Step step) {
+static void steps_add(AccessSteps *steps, AccessStep step) {
     int at = steps->count;
     if (!(step.stride > 0) || !(step.extent > 1))
         return;
@@ -205,15 +205,15 @@ static void steps_add(Steps *steps, Step step) {
     steps->items[at] = step;
 }
 
-static void steps_add_number(Steps *steps, const StageFacts *stage, const AccessFacts *access, int number) {
-    Step step;
+static void steps_add_number(AccessSteps *steps, const StageFacts *stage, const AccessFacts *access, int number) {
+    AccessStep step;
     step.stride = step_of(stage, access, number, &step.extent);
     steps_add(steps, step);
 }
 
 /* The runs of the steps: all is taken as touched at about the same time. */
-static Runs runs_of(const Steps *steps) {
-    Runs runs = {1, 1, 0, 1};
+static ElementRuns runs_of(const AccessSteps *steps) {
+    ElementRuns runs = {1, 1, 0, 1};
     for (int s = 0; s < steps->count; s++)
         runs_add(&runs, steps->items[s].stride, steps->items[s].extent);
     return runs;
@@ -223,14 +223,14 @@ static Runs runs_of(const Steps *steps) {
  * side by side as well as one. */
 static double sequential_bytes(const StageFacts *stage, const AccessFacts *access, double near) {
     int from = stage->loop_count, last = from + (access->shifts > 1 ? access->rank : 0) - 1;
-    Step items[last + 2];
-    Steps steps = {.items = items};
+    AccessStep items[last + 2];
+    AccessSteps steps = {.items = items};
     for (int s = last; s >= from; s--)
         steps_add_number(&steps, stage, access, s);
-    Runs runs = runs_of(&steps);
+    ElementRuns runs = runs_of(&steps);
     for (int l = from - 1; l >= 0 && access_footprint(stage, access, l) <= near; l--) {
         steps_add_number(&steps, stage, access, l);
-        Runs more = runs_of(&steps);
+        ElementRuns more = runs_of(&steps);
         if (more.count > stage->machine->streams)
             continue;
         runs = more;

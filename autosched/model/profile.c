@@ -145,7 +145,7 @@ static void access_make(LinearForms *forms, StageFacts *facts, AccessFacts *acce
     access_strides(facts, access, buffer->order);
 }
 
-typedef struct Walk {
+typedef struct ValueWalk {
     LinearForms *forms;
     StageFacts *facts;
     const Expr **seen; /* repeated reads are loaded once */
@@ -155,7 +155,7 @@ typedef struct Walk {
     bool padded;      /* inside a choice of 0 where some indices are outside */
     bool omits;       /* there, the whole term is 0 */
     bool added;       /* the product that a multiply-add computes is found */
-} Walk;
+} ValueWalk;
 
 enum { MANY_READS = 64 }; /* to be compared each with each */
 
@@ -166,7 +166,7 @@ static uint64_t mark_of(const Expr *read) {
     return mark;
 }
 
-static bool is_seen(Walk *walk, const Expr *read) {
+static bool is_seen(ValueWalk *walk, const Expr *read) {
     uint64_t mark = walk->marks ? mark_of(read) : 0;
     for (int i = 0; i < walk->seen_count; i++)
         if ((!walk->marks || walk->marks[i] == mark) && expr_equal(walk->seen[i], read))
@@ -179,7 +179,7 @@ static bool is_seen(Walk *walk, const Expr *read) {
 
 /* What a choice at compile time chooses by: the axis of axis == 3, or of axis % 4 == 3 with the period 4. NULL: it is
  * none, or not all loops that change it are unrolled. */
-static const Expr *chosen_axis(const Walk *walk, const Expr *e, int64_t *period) {
+static const Expr *chosen_axis(const ValueWalk *walk, const Expr *e, int64_t *period) {
     int64_t value;
     const Expr *condition = expr_is_op(e, OP_SELECT) ? e->args[0] : NULL;
     if (!condition || !expr_is_op(condition, OP_EQ) || !expr_is_int(condition->args[1], &value))
@@ -200,7 +200,7 @@ static const Expr *chosen_axis(const Walk *walk, const Expr *e, int64_t *period)
 }
 
 /* How many values the axis of a choice takes. */
-static double chosen_values(const Walk *walk, const Expr *axis, int64_t period) {
+static double chosen_values(const ValueWalk *walk, const Expr *axis, int64_t period) {
     double form[walk->forms->count + 1], values = 1;
     linear_form(walk->forms, axis, form);
     for (int l = 0; l < walk->forms->count; l++)
@@ -208,38 +208,38 @@ static double chosen_values(const Walk *walk, const Expr *axis, int64_t period) 
     return period ? fmin(values, (double)period) : values;
 }
 
-static void add_value(Walk *walk, const Expr *value);
+static void add_value(ValueWalk *walk, const Expr *value);
 
-typedef struct Work {
+typedef struct ArithmeticWork {
     double operations, expensive, divisions;
-} Work;
+} ArithmeticWork;
 
-static Work work_so_far(const StageFacts *facts) {
-    return (Work){facts->operations, facts->expensive, facts->divisions};
+static ArithmeticWork work_so_far(const StageFacts *facts) {
+    return (ArithmeticWork){facts->operations, facts->expensive, facts->divisions};
 }
 
-static void set_work(StageFacts *facts, Work work) {
+static void set_work(StageFacts *facts, ArithmeticWork work) {
     facts->operations = work.operations;
     facts->expensive = work.expensive;
     facts->divisions = work.divisions;
 }
 
 /* Adds `part` of what one side of a case takes. */
-static void add_side(Walk *walk, const Expr *value, Work before, double part, Work *mean) {
+static void add_side(ValueWalk *walk, const Expr *value, ArithmeticWork before, double part, ArithmeticWork *mean) {
     bool added = walk->added;
     set_work(walk->facts, before);
     add_value(walk, value);
     walk->added = added;
-    Work after = work_so_far(walk->facts);
+    ArithmeticWork after = work_so_far(walk->facts);
     mean->operations += part * (after.operations - before.operations);
     mean->expensive += part * (after.expensive - before.expensive);
     mean->divisions += part * (after.divisions - before.divisions);
 }
 
 /* Each value of the axis takes one side: a chain of cases takes the mean of its sides. */
-static void add_cases(Walk *walk, const Expr *e, const Expr *axis, int64_t period) {
+static void add_cases(ValueWalk *walk, const Expr *e, const Expr *axis, int64_t period) {
     double values = chosen_values(walk, axis, period), left = values;
-    Work before = work_so_far(walk->facts), mean = before;
+    ArithmeticWork before = work_so_far(walk->facts), mean = before;
     int64_t other_period = period;
     for (const Expr *other = axis; other && other->var == axis->var && other_period == period && left > 0; left--) {
         add_side(walk, e->args[1], before, fmin(left, 1) / values, &mean);
@@ -266,17 +266,17 @@ static void find_shift(const StageFacts *facts, int number) {
     }
 }
 
-static bool is_sum(const Walk *walk) {
+static bool is_sum(const ValueWalk *walk) {
     return walk->facts->stage->stage->combine == COMBINE_ADD && !walk->forms->nest->program->strict;
 }
 
 /* (h + r > 0 ? T((h + r) / 2) : 0) in a sum: what (U(h + r) else 0) becomes when U is inlined. */
-static bool is_padding(const Walk *walk, const Expr *e) {
+static bool is_padding(const ValueWalk *walk, const Expr *e) {
     return expr_is_op(e, OP_SELECT) && is_sum(walk) && expr_is_zero(e->args[2]) && !expr_reads(e->args[0]);
 }
 
 /* Whether the value is 0 where the part is. */
-static bool is_factor(const Walk *walk, const Expr *value, const Expr *part) {
+static bool is_factor(const ValueWalk *walk, const Expr *value, const Expr *part) {
     if (value == part)
         return true;
     if (is_padding(walk, value))
@@ -288,13 +288,13 @@ static bool is_factor(const Walk *walk, const Expr *value, const Expr *part) {
 }
 
 /* Whether terms of the sum that are 0 because this read is outside may be left out. */
-static bool adds_zeros(const Walk *walk, const Expr *read) {
+static bool adds_zeros(const ValueWalk *walk, const Expr *read) {
     if (read->otherwise)
         return is_sum(walk) && expr_is_zero(read->otherwise) && is_factor(walk, walk->term, read);
     return walk->padded && walk->omits;
 }
 
-static void add_access(Walk *walk, const Expr *read) {
+static void add_access(ValueWalk *walk, const Expr *read) {
     StageFacts *facts = walk->facts;
     AccessFacts *access = &facts->accesses[facts->access_count++];
     access_make(walk->forms, facts, access, read->tensor, read->args);
@@ -323,7 +323,7 @@ static bool value_moves(LinearForms *forms, const Expr *value) {
 }
 
 /* Whether the divisor is one value for all lanes: code computes its reciprocal once for them and multiplies by it. */
-static bool divides_by_one_value(const Walk *walk, const Expr *divisor) {
+static bool divides_by_one_value(const ValueWalk *walk, const Expr *divisor) {
     LinearForms *forms = walk->forms;
     bool vectors = false;
     for (int l = 0; l < forms->count; l++)
@@ -332,7 +332,7 @@ static bool divides_by_one_value(const Walk *walk, const Expr *divisor) {
     return vectors && !number && !forms->nest->program->strict && !value_moves(forms, divisor);
 }
 
-static void add_operation(const Walk *walk, const Expr *e) {
+static void add_operation(const ValueWalk *walk, const Expr *e) {
     StageFacts *facts = walk->facts;
     bool divides = e->op == OP_DIV && type_is_float(e->type), twice = divides && divides_by_one_value(walk, e->args[1]);
     facts->operations += twice ? 2 : 1; /* the second one scales what a tiny or huge divisor gave */
@@ -341,7 +341,7 @@ static void add_operation(const Walk *walk, const Expr *e) {
 }
 
 /* Whether it is the product that a sum adds: a multiply-add does both. Only one is. */
-static bool is_added(Walk *walk, const Expr *e) {
+static bool is_added(ValueWalk *walk, const Expr *e) {
     const StageFacts *facts = walk->facts;
     bool added =
         e->op == OP_MUL && facts->operations == 0 && !walk->added && facts->stage->stage->combine == COMBINE_ADD;
@@ -350,7 +350,7 @@ static bool is_added(Walk *walk, const Expr *e) {
 }
 
 /* A form over the loops that is negative where the predicate holds; false: it is no comparison of indices. */
-static bool form_of_predicate(const Walk *walk, const Expr *predicate, double *form) {
+static bool form_of_predicate(const ValueWalk *walk, const Expr *predicate, double *form) {
     bool less = predicate->op == OP_LT || predicate->op == OP_LE,
          or_equal = predicate->op == OP_LE || predicate->op == OP_GE;
     if (predicate->kind != EXPR_OP || !(less || predicate->op == OP_GT || predicate->op == OP_GE))
@@ -366,7 +366,7 @@ static bool form_of_predicate(const Walk *walk, const Expr *predicate, double *f
 }
 
 /* The part of the iterations that a predicate on indices leaves, if loops can leave out the others. */
-static double part_inside(const Walk *walk, const Expr *predicate) {
+static double part_inside(const ValueWalk *walk, const Expr *predicate) {
     double form[walk->facts->loop_count + 1], part = 1;
     if (expr_is_op(predicate, OP_AND)) {
         for (int i = 0; i < predicate->count; i++)
@@ -376,7 +376,7 @@ static double part_inside(const Walk *walk, const Expr *predicate) {
     return form_of_predicate(walk, predicate, form) ? predicate_clip(walk->facts, form) : 1;
 }
 
-static void add_padded(Walk *walk, const Expr *padding) {
+static void add_padded(ValueWalk *walk, const Expr *padding) {
     bool padded = walk->padded, omits = walk->omits, factor = is_factor(walk, walk->term, padding);
     if (factor)
         walk->facts->kept *= part_inside(walk, padding->args[0]);
@@ -387,7 +387,7 @@ static void add_padded(Walk *walk, const Expr *padding) {
     walk->omits = omits;
 }
 
-static void add_value(Walk *walk, const Expr *value) {
+static void add_value(ValueWalk *walk, const Expr *value) {
     EACH_EXPR(e, value) {
         int64_t period;
         const Expr *axis = chosen_axis(walk, e, &period);
@@ -408,7 +408,7 @@ static void add_value(Walk *walk, const Expr *value) {
 }
 
 /* Loops leave out iterations where a predicate on indices fails. */
-static void leave_out(const Walk *walk, const Expr *predicate) {
+static void leave_out(const ValueWalk *walk, const Expr *predicate) {
     Arena *arena = walk->forms->arena;
     if (expr_is_op(predicate, OP_AND)) {
         for (int i = 0; i < predicate->count; i++)
@@ -421,7 +421,7 @@ static void leave_out(const Walk *walk, const Expr *predicate) {
 }
 
 /* Walks what is combined where the stage's predicates hold. Those on indices alone are tested outside the loops. */
-static void walk_value(Walk *walk, const Stage *stage, int component) {
+static void walk_value(ValueWalk *walk, const Stage *stage, int component) {
     const Expr *value = walk->term = stage->components[component].value, *condition;
     while ((condition = stage_take_condition(stage, component, &value)))
         if (expr_reads(condition))
@@ -433,7 +433,7 @@ static void walk_value(Walk *walk, const Stage *stage, int component) {
 }
 
 /* Values that several results share are computed once. */
-static void add_combining(const Walk *walk, const Expr *result, ExprList *seen) {
+static void add_combining(const ValueWalk *walk, const Expr *result, ExprList *seen) {
     EACH_EXPR(e, result) {
         if (e->kind != EXPR_OP)
             continue;
@@ -458,7 +458,7 @@ static int depth_of(const Combiner *combiner, const Expr *e) {
     return depth;
 }
 
-static void walk_combiner(Walk *walk, const Combiner *combiner) {
+static void walk_combiner(ValueWalk *walk, const Combiner *combiner) {
     ExprList seen = {0};
     for (int c = 0; c < combiner->count; c++) {
         int depth = depth_of(combiner, combiner->result[c]) - 1;
@@ -481,7 +481,7 @@ static void stage_accesses(LinearForms *forms, StageFacts *facts) {
     EACH_VALUE_READ(read, stage)
         most++;
     facts->accesses = ARENA_ARRAY(forms->arena, AccessFacts, most);
-    Walk walk = {.forms = forms, .facts = facts, .seen = ARENA_ARRAY(forms->arena, const Expr *, most + 1)};
+    ValueWalk walk = {.forms = forms, .facts = facts, .seen = ARENA_ARRAY(forms->arena, const Expr *, most + 1)};
     if (most > MANY_READS)
         walk.marks = ARENA_ARRAY(forms->arena, uint64_t, most + 1);
     Expr *index[stage->axis_count + 1];

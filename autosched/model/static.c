@@ -24,7 +24,7 @@ enum { DIVIDED_BYTES = 32, DIVIDED_LEAST = 16 }; /* what divide_cost is for; wha
 
 enum { GATHERED_BYTES = 4 }; /* no instruction gathers narrower elements: each lane is inserted into its vector */
 
-typedef struct Block {
+typedef struct BlockEstimate {
     const Machine *machine;
     double runs;                      /* of the block */
     double slots;                     /* port slots that one instruction takes */
@@ -39,9 +39,9 @@ typedef struct Block {
     double spilled;                   /* vectors that spill */
     double chain;                     /* cycles of dependence chains */
     int serial;                       /* innermost loop that stays a loop; -1: none */
-} Block;
+} BlockEstimate;
 
-static void block_shape(const StageFacts *stage, Block *block) {
+static void block_shape(const StageFacts *stage, BlockEstimate *block) {
     block->runs = block->vectors = 1;
     block->serial = -1;
     for (int l = 0; l < stage->loop_count; l++) {
@@ -131,7 +131,7 @@ static double block_tests(const StageFacts *stage, const AccessFacts *access) {
     return changes ? count : 0;
 }
 
-static void block_reads(const StageFacts *stage, Block *block) {
+static void block_reads(const StageFacts *stage, BlockEstimate *block) {
     for (int a = 1; a < stage->access_count; a++) {
         const AccessFacts *access = &stage->accesses[a];
         double count = access_count_in_block(stage, access);
@@ -154,7 +154,7 @@ static void block_reads(const StageFacts *stage, Block *block) {
     }
 }
 
-static void block_writes(const StageFacts *stage, Block *block) {
+static void block_writes(const StageFacts *stage, BlockEstimate *block) {
     const AccessFacts *written = &stage->accesses[0];
     int components = stage->stage->stage->component_count;
     double count = access_count_in_block(stage, written), steps = block->vectors / (count < 1 ? 1 : count);
@@ -185,7 +185,7 @@ static double unrolled_steps(const StageFacts *stage) {
 
 /* Accumulators and operands beyond the registers spill in each step. A stage that computes for another one of its tile
  * spills once. */
-static void block_spills(const StageFacts *stage, const Target *target, Block *block) {
+static void block_spills(const StageFacts *stage, const Target *target, BlockEstimate *block) {
     double registers = target->vector_registers;
     double needed = block->accumulators + block->operands;
     double held = stage_reduces(stage) || !stage->accesses[0].in_registers
@@ -197,7 +197,7 @@ static void block_spills(const StageFacts *stage, const Target *target, Block *b
 }
 
 /* The cycles of what runs in parallel, with `more` instructions added. */
-static double busy_cycles(const Block *block, double more) {
+static double busy_cycles(const BlockEstimate *block, double more) {
     const Machine *machine = block->machine;
     double cycles = larger(block->arithmetic / machine->arithmetic_ports, block->loads / machine->load_ports);
     cycles = larger(cycles, block->stores / machine->store_ports) * block->slots;
@@ -205,7 +205,7 @@ static double busy_cycles(const Block *block, double more) {
     return larger(cycles, larger(block->chain, block->divider));
 }
 
-static double block_cycles(const Block *block) {
+static double block_cycles(const BlockEstimate *block) {
     const Machine *machine = block->machine;
     double cycles = busy_cycles(block, block->clamps);
     cycles += block->edges * (busy_cycles(block, block->clamps + block->guards) - cycles);
@@ -218,12 +218,12 @@ static double block_cycles(const Block *block) {
 
 /* The cycles that the load ports need for all runs of a block, with the lines that come into the first cache: a tile
  * whose every product reads memory has no room for them. */
-static double load_cycles(const Block *block, double runs, double lines) {
+static double load_cycles(const BlockEstimate *block, double runs, double lines) {
     return (runs * block->loads * block->slots + lines * block->machine->line_loads) / block->machine->load_ports;
 }
 
 /* Halving steps of a block that combines the lanes of a register; 0: it is no such block. */
-static double across_steps(const StageFacts *stage, const Block *block) {
+static double across_steps(const StageFacts *stage, const BlockEstimate *block) {
     bool lanes =
         stage_reduces(stage) && stage->access_count == 2 && stage->accesses[1].in_registers && block->vectors > 1;
     for (int l = 0; l < stage->loop_count && lanes; l++)
@@ -233,8 +233,8 @@ static double across_steps(const StageFacts *stage, const Block *block) {
     return lanes ? ceil(log2(block->vectors)) : 0;
 }
 
-static Block block_of(const StageFacts *stage, const Target *target) {
-    Block block = {.machine = stage->machine};
+static BlockEstimate block_of(const StageFacts *stage, const Target *target) {
+    BlockEstimate block = {.machine = stage->machine};
     block_shape(stage, &block);
     block.slots = port_slots(stage, target);
     double across = across_steps(stage, &block);
@@ -502,7 +502,7 @@ static ThreadTime add_stage(const Profile *profile, const StageFacts *whole, con
     const Machine *machine = target->machine;
     double forks, part, seconds[PART_COUNT], extents[whole->loop_count + 1];
     StageFacts thread = busiest_thread(whole, target, extents, &part, &forks), *stage = &thread;
-    Block block = block_of(stage, target);
+    BlockEstimate block = block_of(stage, target);
     double held = larger(held_part(whole, stage, false), held_part(whole, stage, true));
     double runs = block.runs * stage->kept * held;
     double near = traffic_bytes(profile, stage, block.serial, machine->cache_bytes[0] * machine->usable_part[0], 0);
@@ -512,7 +512,7 @@ static ThreadTime add_stage(const Profile *profile, const StageFacts *whole, con
     cycles += entries(stage) * machine->entry_cost + shared_edges(stage, part) * machine->edge_cost +
               alias_cycles(profile, stage);
     seconds[PART_ARITHMETIC] = (cycles + page_cycles(stage, block.serial) * block.runs) / machine->clock_rate;
-    Block all = block;
+    BlockEstimate all = block;
     block_shape(whole, &all);
     for (int level = 0; level < 3; level++) {
         double cache = (double)machine->cache_bytes[level] * machine->usable_part[level];

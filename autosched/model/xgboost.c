@@ -141,14 +141,14 @@ static bool targets(Arena *scratch, const Examples *examples, double *speeds) {
 }
 
 /* Sums over the examples of a task that were measured: x is the static score, y the speed. */
-typedef struct Sums {
+typedef struct TaskSums {
     double n, x, y, xx, xy;
-} Sums;
+} TaskSums;
 
-static void add_up(const Examples *examples, const double *speeds, Sums *sums) {
+static void add_up(const Examples *examples, const double *speeds, TaskSums *sums) {
     memset(sums, 0, sizeof *sums * (size_t)examples->task_count);
     for (int i = 0; i < examples->count; i++) {
-        Sums *sum = &sums[task_of(examples, i)];
+        TaskSums *sum = &sums[task_of(examples, i)];
         double x = features_static_score(examples->features + (size_t)i * (size_t)feature_count()), y = speeds[i];
         if (examples->seconds[i] < HUGE_VAL)
             sum->n++, sum->x += x, sum->y += y, sum->xx += x * x, sum->xy += x * y;
@@ -157,7 +157,7 @@ static void add_up(const Examples *examples, const double *speeds, Sums *sums) {
 
 /* Least squares of speed over the static score, each task around its mean. Slopes outside [0, 1] come from too few
  * examples and are clamped. */
-static double slope_of(const Sums *sums, int count) {
+static double slope_of(const TaskSums *sums, int count) {
     double spread = 0, common = 0, degrees = 0;
     for (int t = 0; t < count; t++) {
         if (sums[t].n == 0)
@@ -170,7 +170,7 @@ static double slope_of(const Sums *sums, int count) {
 }
 
 static void fit_lines(Arena *scratch, Boosted *boosted, const Examples *examples, const double *speeds) {
-    Sums *sums = ARENA_ARRAY(scratch, Sums, examples->task_count);
+    TaskSums *sums = ARENA_ARRAY(scratch, TaskSums, examples->task_count);
     size_t size = sizeof *boosted->offsets * (size_t)examples->task_count;
     boosted->offsets = memory_given(realloc(boosted->offsets, size));
     ENSURE(boosted->offsets);

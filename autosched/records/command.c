@@ -191,13 +191,13 @@ static int run_export(Arena *arena, Database *database, int count, char **argume
     return finish_output();
 }
 
-typedef struct Import {
+typedef struct RecordImport {
     Database *database;
     int count;
-} Import;
+} RecordImport;
 
 static bool import_one(void *context, const Record *record) {
-    Import *import = context;
+    RecordImport *import = context;
     import->count++;
     return database_add(import->database, record);
 }
@@ -214,7 +214,7 @@ static FILE *open_text(const char *path) {
 }
 
 static int run_import(Arena *arena, Database *database, int count, char **arguments) {
-    Import import = {.database = database};
+    RecordImport import = {.database = database};
     int line = 0;
     if (!database_run(database, "BEGIN IMMEDIATE"))
         return complain_sqlite(database);

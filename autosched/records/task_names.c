@@ -74,7 +74,7 @@ static const char *rename_name(Arena *arena, const Task *task, const char *name,
 
 /* --- local names --- */
 
-typedef struct Renaming {
+typedef struct ScheduleRenaming {
     Arena *arena;
     const Program *program; /* whose names are taken */
     const Task *task;       /* NULL: all but local names stay */
@@ -82,7 +82,7 @@ typedef struct Renaming {
     LIST(const char *) taken;  /* by schedules before */
     LIST(const char *) locals; /* results so far, as the schedule has them */
     LIST(const char *) fresh;  /* and their new names */
-} Renaming;
+} ScheduleRenaming;
 
 static bool names_index(const Stage *stage, const char *name) {
     for (int a = 0; a < stage->axis_count; a++)
@@ -94,7 +94,7 @@ static bool names_index(const Stage *stage, const char *name) {
     return false;
 }
 
-static bool is_taken(const Renaming *renaming, const char *name) {
+static bool is_taken(const ScheduleRenaming *renaming, const char *name) {
     const Program *program = renaming->program;
     bool taken = false;
     for (int t = 0; t < program->tensor_count && !taken; t++)
@@ -106,7 +106,7 @@ static bool is_taken(const Renaming *renaming, const char *name) {
     return taken;
 }
 
-static const char *rename_result(Renaming *renaming, const char *name) {
+static const char *rename_result(ScheduleRenaming *renaming, const char *name) {
     const char *fresh = name;
     while (!renaming->canonical && is_taken(renaming, fresh))
         fresh = arena_printf(renaming->arena, "%s_", fresh);
@@ -115,12 +115,12 @@ static const char *rename_result(Renaming *renaming, const char *name) {
     return fresh;
 }
 
-static const char *rename_other(const Renaming *renaming, const char *name) {
+static const char *rename_other(const ScheduleRenaming *renaming, const char *name) {
     return renaming->task ? rename_name(renaming->arena, renaming->task, name, renaming->canonical) : name;
 }
 
 /* The local name that the name begins with, -1: none. */
-static int local_before(const Renaming *renaming, const char *name) {
+static int local_before(const ScheduleRenaming *renaming, const char *name) {
     int local = renaming->locals.count - 1;
     while (local >= 0 && !after_prefix(name, renaming->locals.items[local]))
         local--;
@@ -128,7 +128,7 @@ static int local_before(const Renaming *renaming, const char *name) {
 }
 
 /* The length of the name of a stage that the name begins with, the longest; 0: none. */
-static size_t stage_before(const Renaming *renaming, const char *name) {
+static size_t stage_before(const ScheduleRenaming *renaming, const char *name) {
     size_t length = 0;
     for (int s = 0; s < renaming->program->stage_count; s++) {
         bool numbered = renaming->task && !renaming->canonical;
@@ -140,7 +140,7 @@ static size_t stage_before(const Renaming *renaming, const char *name) {
 }
 
 /* Local names stand alone, before a loop of what they name, and behind the stage whose loops they are. */
-static const char *rename_use(Renaming *renaming, const char *name) {
+static const char *rename_use(ScheduleRenaming *renaming, const char *name) {
     int local = local_before(renaming, name);
     size_t length = local >= 0 ? strlen(renaming->locals.items[local]) : stage_before(renaming, name);
     int behind = length && name[length] ? local_before(renaming, name + length + 1) : -1;
@@ -163,7 +163,7 @@ static bool names_loop_or_stage(const Prim *prim, int index) {
     return strchr("LT", row[index < last ? index : last]) != NULL;
 }
 
-static PrimArg rename_arg(Renaming *renaming, const Prim *prim, int index) {
+static PrimArg rename_arg(ScheduleRenaming *renaming, const Prim *prim, int index) {
     const PrimArg *arg = &prim->args[index];
     PrimArg renamed = *arg;
     if (arg->kind == ARG_NAME && arg->name && names_loop_or_stage(prim, index))
@@ -171,7 +171,7 @@ static PrimArg rename_arg(Renaming *renaming, const Prim *prim, int index) {
     return renamed;
 }
 
-static Prim rename_prim(Renaming *renaming, const Prim *prim) {
+static Prim rename_prim(ScheduleRenaming *renaming, const Prim *prim) {
     Prim renamed = *prim;
     renamed.args = ARENA_ARRAY(renaming->arena, PrimArg, prim->arg_count + 1);
     for (int a = 0; a < prim->arg_count; a++)
@@ -183,7 +183,7 @@ static Prim rename_prim(Renaming *renaming, const Prim *prim) {
 }
 
 static Schedule *rename_schedule(Arena *arena, const Task *task, const Schedule *schedule, bool canonical) {
-    Renaming renaming = {.arena = arena, .program = task->program, .task = task, .canonical = canonical};
+    ScheduleRenaming renaming = {.arena = arena, .program = task->program, .task = task, .canonical = canonical};
     Schedule *renamed = ARENA_NEW(arena, Schedule);
     *renamed = *schedule;
     renamed->prims = ARENA_ARRAY(arena, Prim, schedule->count + 1);
@@ -209,7 +209,7 @@ static int first_inlines(const Schedule *schedule) {
     return count;
 }
 
-static void join_rest(Arena *arena, Renaming *names, const Schedule *part, Schedule *joined) {
+static void join_rest(Arena *arena, ScheduleRenaming *names, const Schedule *part, Schedule *joined) {
     for (int p = first_inlines(part); p < part->count; p++) {
         const Prim *prim = &part->prims[p];
         if (prim->op != PRIM_INLINE || !has_inline(joined, prim->args[0].name))
@@ -221,7 +221,7 @@ static void join_rest(Arena *arena, Renaming *names, const Schedule *part, Sched
 }
 
 Schedule *schedules_join(Arena *arena, const Program *whole, const Target *target, Schedule *const *parts, int count) {
-    Renaming names = {.arena = arena, .program = whole};
+    ScheduleRenaming names = {.arena = arena, .program = whole};
     Schedule *joined = ARENA_NEW(arena, Schedule);
     int all = 0;
     for (int i = 0; i < count; i++)

@@ -25,15 +25,15 @@ const Setting anneal_settings[] = {
     END_OF_SETTINGS};
 static const double first_part = 4. / 11; /* of the steps of a round, more in the first one */
 
-typedef struct Pool {
+typedef struct PointPool {
     int count, capacity;
     int **points;
     float *scores;
     uint64_t *hashes;
     HashSet members;
-} Pool;
+} PointPool;
 
-static void pool_add(Search *search, Pool *pool, const int *point, float score) {
+static void pool_add(Search *search, PointPool *pool, const int *point, float score) {
     uint64_t hash = point_hash(search->space, point);
     int place = pool->count;
     if (score == -HUGE_VALF || hash_set_has(&search->seen, hash) || hash_set_has(&pool->members, hash))
@@ -96,7 +96,7 @@ static bool is_accepted(Search *search, float from, float to, double temperature
     return to >= from || random_unit(&search->random) < exp(((double)to - from) / fmax(temperature, 1e-6));
 }
 
-static void walk_chains(Search *search, int **chains, Pool *pool) {
+static void walk_chains(Search *search, int **chains, PointPool *pool) {
     int count = chain_count(search), length = search->space->gene_count;
     int steps = (int)search->settings[STEPS];
     if (!search->rounds && !search->settings[SEARCH_COLD])
@@ -183,7 +183,7 @@ static void cover(Search *search, Coverage *coverage, const int *point) {
 }
 
 /* The pool member that adds most to the batch; -1: none. */
-static int pick(const Search *search, const Pool *pool, const Coverage *coverage, const bool *taken, double scale,
+static int pick(const Search *search, const PointPool *pool, const Coverage *coverage, const bool *taken, double scale,
                 int share) {
     int best = -1;
     double best_value = -HUGE_VAL;
@@ -200,7 +200,7 @@ static int pick(const Search *search, const Pool *pool, const Coverage *coverage
     return best;
 }
 
-static int choose_batch(Search *search, const Pool *pool, int wanted, int **points) {
+static int choose_batch(Search *search, const PointPool *pool, int wanted, int **points) {
     Coverage coverage = coverage_new(search);
     bool *taken = ARENA_ARRAY(search->arena, bool, pool->count + 1);
     double scale = score_spread(pool->scores, pool->count);
@@ -224,7 +224,7 @@ static int choose_batch(Search *search, const Pool *pool, int wanted, int **poin
 }
 
 int propose_anneal(Search *search, int wanted, int **points) {
-    Pool pool = {.capacity = wanted * POOL_FACTOR};
+    PointPool pool = {.capacity = wanted * POOL_FACTOR};
     pool.points = ARENA_ARRAY(search->arena, int *, pool.capacity);
     pool.scores = ARENA_ARRAY(search->arena, float, pool.capacity);
     pool.hashes = ARENA_ARRAY(search->arena, uint64_t, pool.capacity);

@@ -35,7 +35,7 @@ Nodes *nodes_new(Arena *arena, const Space *space) {
             int node = find_node(nodes, group, stage);
             if (node < 0) {
                 node = nodes->nodes.count;
-                list_push(arena, &nodes->nodes, ((Node){group, stage}));
+                list_push(arena, &nodes->nodes, ((SpaceNode){group, stage}));
             }
             nodes->of_gene[group->first_gene + i] = node;
         }
@@ -47,7 +47,7 @@ Nodes *nodes_new(Arena *arena, const Space *space) {
 static int node_of_tensor(const Space *space, const Nodes *nodes, const int *point, const Tensor *tensor) {
     int found = -1;
     for (int n = 0; n < nodes->nodes.count; n++) {
-        const Node *node = &nodes->nodes.items[n];
+        const SpaceNode *node = &nodes->nodes.items[n];
         if (!node->stage || !group_is_used(space, node->group, point) || !group_computes(node->group, tensor))
             continue;
         if (stage_writes(node->stage, tensor))

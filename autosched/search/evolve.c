@@ -26,17 +26,17 @@ const Setting evolve_settings[] = {
     [RANDOM_PART] = {"random", SETTING_REAL, 0.08, 0, 1, "part of a batch that is drawn evenly"},
     END_OF_SETTINGS};
 
-typedef struct Member {
+typedef struct RankedPoint {
     int *point;
     float score;
     uint64_t hash;
     float *nodes; /* scores of its nodes; NULL: not asked yet */
-} Member;
+} RankedPoint;
 
 /* The best members, best first; each point once. */
 typedef struct Ranking {
     int count, capacity;
-    Member *members;
+    RankedPoint *members;
 } Ranking;
 
 typedef struct Evolution {
@@ -46,7 +46,7 @@ typedef struct Evolution {
     Ranking population, fresh; /* all; those that were not measured */
 } Evolution;
 
-static void ranking_add(Ranking *ranking, Member member) {
+static void ranking_add(Ranking *ranking, RankedPoint member) {
     bool full = ranking->count == ranking->capacity;
     if (member.score == -HUGE_VALF || (full && member.score <= ranking->members[ranking->count - 1].score))
         return;
@@ -66,7 +66,7 @@ static int rank_points(Evolution *evolution, int **points, int count) {
     int refused = 0;
     search_score(search, points, count, scores);
     for (int i = 0; i < count; i++) {
-        Member member = {points[i], scores[i], point_hash(search->space, points[i]), NULL};
+        RankedPoint member = {points[i], scores[i], point_hash(search->space, points[i]), NULL};
         ranking_add(&evolution->population, member);
         if (search_is_new(search, points[i]))
             ranking_add(&evolution->fresh, member);
@@ -97,7 +97,7 @@ static void begin(Evolution *evolution, int size) {
 }
 
 /* A member, in proportion to its throughput. */
-static Member *select_parent(Evolution *evolution) {
+static RankedPoint *select_parent(Evolution *evolution) {
     Ranking *population = &evolution->population;
     double sum = 0, best = population->members[0].score;
     for (int m = 0; m < population->count; m++)
@@ -109,7 +109,7 @@ static Member *select_parent(Evolution *evolution) {
     return &population->members[0];
 }
 
-static Parent as_parent(Evolution *evolution, Member *member) {
+static Parent as_parent(Evolution *evolution, RankedPoint *member) {
     if (!member->nodes) {
         member->nodes = ARENA_ARRAY(evolution->arena, float, evolution->nodes->nodes.count + 1);
         node_scores(evolution->search, evolution->nodes, member->point, member->nodes);
@@ -121,10 +121,10 @@ static void make_child(Evolution *evolution, int *child) {
     Search *search = evolution->search;
     Space *space = search->space;
     int crossover = (int)search->settings[CROSSOVER];
-    Member *one = select_parent(evolution);
+    RankedPoint *one = select_parent(evolution);
     memcpy(child, one->point, sizeof *child * (size_t)space->gene_count);
     if (crossover != CROSS_NONE && random_unit(&search->random) < search->settings[CROSSED]) {
-        Member *other = select_parent(evolution);
+        RankedPoint *other = select_parent(evolution);
         if (crossover == CROSS_NODE)
             cross_nodes(search, evolution->nodes, as_parent(evolution, one), as_parent(evolution, other), child);
         else
@@ -144,7 +144,7 @@ static void next_generation(Evolution *evolution, int size) {
 }
 
 static Ranking ranking_new(Arena *arena, int capacity) {
-    return (Ranking){.capacity = capacity, .members = ARENA_ARRAY(arena, Member, capacity + 1)};
+    return (Ranking){.capacity = capacity, .members = ARENA_ARRAY(arena, RankedPoint, capacity + 1)};
 }
 
 int propose_evolve(Search *search, int wanted, int **points) {

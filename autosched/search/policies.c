@@ -62,17 +62,17 @@ int *search_copy(Search *search, const int *point) {
 }
 
 /* A share of the points to score, for one thread, which builds nests in its own arena. */
-typedef struct Share {
+typedef struct ScoringShare {
     const Search *search;
     Arena *scratch;
     int *const *points;
     int count;
     float *features;
     bool *refused;
-} Share;
+} ScoringShare;
 
 static void *extract_share(void *argument) {
-    const Share *share = argument;
+    const ScoringShare *share = argument;
     size_t length = (size_t)feature_count();
     for (int i = 0; i < share->count; i++) {
         arena_reset(share->scratch);
@@ -103,18 +103,18 @@ static Arena *scratch_of(Search *search, int thread) {
 static void extract_all(Search *search, int *const *points, int count, float *features, bool *refused) {
     int jobs = search->jobs < count / SHARE_POINTS ? search->jobs : count / SHARE_POINTS;
     jobs = jobs > 1 ? jobs : 1;
-    Share shares[jobs];
+    ScoringShare shares[jobs];
     pthread_t threads[jobs];
     bool started[jobs];
     make_sketches(search->space, points, count);
     for (int j = 0; j < jobs; j++) {
         int first = count * j / jobs, last = count * (j + 1) / jobs;
-        shares[j] = (Share){search,
-                            scratch_of(search, j),
-                            points + first,
-                            last - first,
-                            features + (size_t)first * (size_t)feature_count(),
-                            refused + first};
+        shares[j] = (ScoringShare){search,
+                                   scratch_of(search, j),
+                                   points + first,
+                                   last - first,
+                                   features + (size_t)first * (size_t)feature_count(),
+                                   refused + first};
     }
     for (int j = 1; j < jobs; j++)
         started[j] = !pthread_create(&threads[j], NULL, extract_share, &shares[j]);

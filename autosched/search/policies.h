@@ -131,12 +131,12 @@ int search_fill(Search *search, int wanted, int **points, int count);
 /* Nodes of the graph of a space (crossover.c): what the genes of one stage decide, or, for a pipeline in strips,
  * those of one group.
  */
-typedef struct Node {
+typedef struct SpaceNode {
     const Group *group;
     const Stage *stage;
-} Node;
+} SpaceNode;
 typedef struct Nodes {
-    LIST(Node) nodes;
+    LIST(SpaceNode) nodes;
     int *of_gene; /* [genes of a point] */
 } Nodes;
 Nodes *nodes_new(Arena *arena, const Space *space);

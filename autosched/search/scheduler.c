@@ -13,11 +13,11 @@ enum { TRIES = 3 }; /* units that a task gets in any case until one run of it su
 static const double least_length = 0.1; /* of a unit */
 enum { ALPHA, BETA, WINDOW, EPSILON, OBJECTIVE, LATENCY, PATIENCE, GRADIENT_SETTINGS };
 
-typedef struct Progress {
+typedef struct TaskProgress {
     LIST(double) best; /* after each unit */
     double length;     /* of all units together, see scheduler_tell */
     bool dropped;
-} Progress;
+} TaskProgress;
 
 struct Scheduler {
     Arena *arena;
@@ -27,7 +27,7 @@ struct Scheduler {
     int task_count;
     const SchedulerFunction *functions;
     int function_count;
-    Progress *progress;
+    TaskProgress *progress;
     double *seconds; /* by task: that the objective is asked for */
     Random random;
 };
@@ -260,7 +260,7 @@ Scheduler *scheduler_open(Arena *arena, const char *policy, const SchedulerTask 
                              .functions = functions,
                              .function_count = function_count,
                              .random = {seed}};
-    scheduler->progress = ARENA_ARRAY(arena, Progress, task_count + 1);
+    scheduler->progress = ARENA_ARRAY(arena, TaskProgress, task_count + 1);
     scheduler->seconds = ARENA_ARRAY(arena, double, task_count + 1);
     return scheduler;
 }

@@ -9,7 +9,7 @@
 
 enum { HOPELESS_TRIALS = 8, PROBES = 2, HOPELESS_ENDS = 2 };
 
-typedef enum Verdict { BELIEVED, DISMISSED, OPEN } Verdict;
+typedef enum FailureVerdict { BELIEVED, DISMISSED, OPEN } FailureVerdict;
 
 void tuner_doubt(Tuner *tuner, Trial *trial) {
     list_push(tuner->arena, &tuner->doubted, trial);
@@ -56,15 +56,15 @@ static bool run_probe(const Tuner *tuner, Candidate *probe) {
     return true;
 }
 
-static Verdict verdict_of(const Candidate *probe) {
+static FailureVerdict verdict_of(const Candidate *probe) {
     if (probe->outcome == OUTCOME_OK)
         return BELIEVED;
     return probe->transient && !candidate_ended_process(probe) ? OPEN : DISMISSED;
 }
 
 /* *why: of its failure. */
-static Verdict probe_default(Tuner *tuner, const char **why) {
-    Verdict verdict = OPEN;
+static FailureVerdict probe_default(Tuner *tuner, const char **why) {
+    FailureVerdict verdict = OPEN;
     for (int p = 0; p < PROBES && verdict != BELIEVED && !tuner_halted(tuner); p++) {
         Candidate *probe = ARENA_NEW(tuner->arena, Candidate); /* builders may outlive this */
         *probe = (Candidate){.id = tuner->next_id++, .schedule = tuner->standard->candidate.schedule};
@@ -79,7 +79,7 @@ static Verdict probe_default(Tuner *tuner, const char **why) {
 }
 
 /* Where processes end, only the default tells that the machine is well. */
-static Verdict judge(Tuner *tuner, const char **why) {
+static FailureVerdict judge(Tuner *tuner, const char **why) {
     const Trial *standard = tuner->standard;
     bool well = standard && tuner->standard_known && standard->candidate.outcome == OUTCOME_OK;
     if (tuner->good && (!standard || !some_ended(tuner)))
@@ -120,7 +120,7 @@ static const char *dismiss(Tuner *tuner) {
 
 void tuner_settle(Tuner *tuner) {
     const char *failure = NULL;
-    Verdict verdict = tuner->doubted.count || tuner->ends ? judge(tuner, &failure) : OPEN;
+    FailureVerdict verdict = tuner->doubted.count || tuner->ends ? judge(tuner, &failure) : OPEN;
     if (verdict == DISMISSED) {
         const char *doubt = dismiss(tuner);
         tuner->lost = doubt ? doubt : failure;

@@ -277,10 +277,10 @@ double tasks_try_best(Tasks *tasks, bool must) {
 }
 
 /* Another choice of one task, and what became of it. */
-typedef struct Variant {
+typedef struct TaskVariant {
     int place, choice;
     Trial *trial;
-} Variant;
+} TaskVariant;
 
 /* Places of tasks by the time that they take in the function, longest first. */
 static void order_places(const Tasks *tasks, int *order) {
@@ -295,7 +295,7 @@ static void order_places(const Tasks *tasks, int *order) {
 }
 
 /* Up to `most` trials in each of which one task has another choice; the most promising first. */
-static int make_variants(Tasks *tasks, int *choices, int most, Variant *variants) {
+static int make_variants(Tasks *tasks, int *choices, int most, TaskVariant *variants) {
     int *order = ARENA_ARRAY(tasks->whole->arena, int, tasks->own_count), count = 0;
     order_places(tasks, order);
     for (int choice = 1; choice < CHOICES; choice++)
@@ -307,7 +307,7 @@ static int make_variants(Tasks *tasks, int *choices, int most, Variant *variants
             Trial *trial = trial_of_choices(tasks, choices);
             choices[s] = before;
             if (trial)
-                variants[count++] = (Variant){s, choice, trial};
+                variants[count++] = (TaskVariant){s, choice, trial};
         }
     return count;
 }
@@ -322,7 +322,7 @@ void tasks_try_variants(Tasks *tasks) {
     most = affordable(tasks, most);
     if (most < 2 || !first_choices(tasks, choices))
         return;
-    Variant *variants = ARENA_ARRAY(whole->arena, Variant, most);
+    TaskVariant *variants = ARENA_ARRAY(whole->arena, TaskVariant, most);
     Trial **trials = ARENA_ARRAY(whole->arena, Trial *, most);
     double best = whole->best;
     int count = make_variants(tasks, choices, most - 1, variants), better_ones = 0;

@@ -20,19 +20,19 @@ static const double needed_part = 0.6; /* the most bytes, relative to those with
 /* --- what reads what ---------------------------------------------------------------------------------------------- */
 
 /* The groups that read a tensor. */
-typedef struct Readers {
+typedef struct ReadingGroups {
     LIST(const Group *) groups; /* each once */
-} Readers;
+} ReadingGroups;
 
 static void note_reader(Arena *arena, Map *all, const Tensor *tensor, const Group *group) {
-    Readers *readers = address_map_get(all, tensor);
+    ReadingGroups *readers = address_map_get(all, tensor);
     if (!readers)
-        address_map_set(arena, all, tensor, readers = ARENA_NEW(arena, Readers));
+        address_map_set(arena, all, tensor, readers = ARENA_NEW(arena, ReadingGroups));
     if (!readers->groups.count || readers->groups.items[readers->groups.count - 1] != group)
         list_push(arena, &readers->groups, group);
 }
 
-/* The Readers of each tensor. */
+/* The ReadingGroups of each tensor. */
 static Map list_readers(Space *space) {
     Map all = {0};
     for (int g = 0; g < space->groups.count; g++) {
@@ -75,7 +75,7 @@ static bool is_member(const Chain *chain, const Group *group) {
 /* Whether only the chain reads what the group computes. */
 static bool suits_chain(Space *space, const Map *all, const Chain *chain, const Group *group) {
     const Tensor *tensor = group->root->components[0].tensor;
-    const Readers *readers = address_map_get(all, tensor);
+    const ReadingGroups *readers = address_map_get(all, tensor);
     bool used = false;
     if (space->bordered >= 0 && group->root == space->program->stages[space->bordered])
         return false;

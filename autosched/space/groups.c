@@ -21,7 +21,7 @@ static void list_members(Grouping *grouping, Group *group, const Members *member
 }
 
 /* A group that is being made: its root, and what the rules have found for it so far. */
-typedef struct Making {
+typedef struct GroupMaking {
     Grouping *grouping;
     Group *group;
     StageUses *root;
@@ -31,15 +31,15 @@ typedef struct Making {
     StageUses *block;   /* what is computed a block of rows at a time; or NULL */
     int depth;          /* leading axes that the members share */
     bool elements;      /* the members are computed element by element in one order */
-} Making;
+} GroupMaking;
 
-static void take(const Making *making, const StageUses *facts) {
+static void take(const GroupMaking *making, const StageUses *facts) {
     members_add(making->grouping, making->members, (int)(facts - making->grouping->facts));
 }
 
 /* --- the rules: whether one takes the root, and what it takes in with it --- */
 
-static bool is_attention(Making *making) {
+static bool is_attention(GroupMaking *making) {
     bool itself = !making->anchor && is_product(making->grouping, making->root);
     making->product = itself ? making->root : making->anchor;
     if (making->product && !making->group->scan)
@@ -52,28 +52,28 @@ static bool is_attention(Making *making) {
     return making->block != NULL;
 }
 
-static bool follows_anchor(Making *making) {
+static bool follows_anchor(GroupMaking *making) {
     if (making->anchor)
         take(making, making->anchor);
     return making->anchor != NULL;
 }
 
-static bool has_transforms(Making *making) {
+static bool has_transforms(GroupMaking *making) {
     return absorb_transforms(making->grouping, making->group->root, making->members);
 }
 
-static bool is_flat(Making *making) {
+static bool is_flat(GroupMaking *making) {
     list_members(making->grouping, making->group, making->members);
     bool simple = making->group->stage_count == 1 || making->elements;
     return simple && group_is_flat(making->grouping->space, making->group);
 }
 
-static bool has_elements(Making *making) {
+static bool has_elements(GroupMaking *making) {
     making->elements = absorb_elements(making->grouping, making->root, making->members);
     return making->elements && is_flat(making);
 }
 
-static bool has_rows(Making *making) {
+static bool has_rows(GroupMaking *making) {
     const Stage *root = making->group->root;
     if (!making->elements && (!stage_has_reuse(root) || stage_is_row_reduction(making->grouping->space, root)))
         making->depth = absorb_rows(making->grouping, root, making->members);
@@ -84,29 +84,29 @@ static bool has_rows(Making *making) {
     return making->depth > 0;
 }
 
-static bool is_row(Making *making) {
+static bool is_row(GroupMaking *making) {
     const Stage *root = making->group->root;
     making->depth = stage_first_scatter(root);
     return making->depth < root->axis_count || stage_is_row_reduction(making->grouping->space, root);
 }
 
-static bool is_any(Making *making) {
+static bool is_any(GroupMaking *making) {
     (void)making;
     return true;
 }
 
 /* --- what they derive --- */
 
-static void derive_rows(const Making *making) {
+static void derive_rows(const GroupMaking *making) {
     row_group_new(making->grouping->space, making->group, making->depth, making->block ? making->block->stage : NULL,
                   making->product ? making->product->stage : NULL);
 }
 
-static void derive_flat(const Making *making) {
+static void derive_flat(const GroupMaking *making) {
     flat_group_new(making->grouping->space, making->group);
 }
 
-static void derive_tile(const Making *making) {
+static void derive_tile(const GroupMaking *making) {
     Group *group = making->group;
     const Stage *anchor = making->anchor ? making->anchor->stage : group->root;
     group->tiled = true;
@@ -117,8 +117,8 @@ static void derive_tile(const Making *making) {
  * earlier row took in stays in the group. */
 static const struct GroupKind {
     const char *name;
-    bool (*applies)(Making *making);
-    void (*derive)(const Making *making);
+    bool (*applies)(GroupMaking *making);
+    void (*derive)(const GroupMaking *making);
 } group_kinds[] = {
     {"attention", is_attention, derive_rows}, {"epilogue", follows_anchor, derive_tile},
     {"cases", has_transforms, derive_tile},   {"elements", has_elements, derive_flat},
@@ -134,7 +134,7 @@ static void make_group(Grouping *grouping, int root) {
     group->root = grouping->facts[root].stage;
     group->scan = grouping->facts[root].scan;
     group->prefix = space->groups.count ? arena_printf(space->arena, "g%d_", space->groups.count + 1) : "";
-    Making making = {.grouping = grouping, .group = group, .root = &grouping->facts[root], .members = &members};
+    GroupMaking making = {.grouping = grouping, .group = group, .root = &grouping->facts[root], .members = &members};
     making.anchor = find_anchor(grouping, group->root, &members);
     const struct GroupKind *kind = group_kinds;
     while (!kind->applies(&making))

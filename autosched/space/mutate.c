@@ -57,13 +57,13 @@ static bool gene_matters(const Space *space, const Group *group, int gene, const
     return !group->fused || gene == 0 || group_is_used(space, group, point);
 }
 
-typedef struct Place {
+typedef struct GenePlace {
     int group, gene;
-} Place;
+} GenePlace;
 
 /* A gene that the point uses, of a kind (-1: any), drawn by weight; group -1: none. */
-static Place draw_place(Space *space, Random *random, int kind, const int *point) {
-    Place place = {-1, -1};
+static GenePlace draw_place(Space *space, Random *random, int kind, const int *point) {
+    GenePlace place = {-1, -1};
     int64_t weights = 0;
     for (int g = 0; g < space->groups.count; g++) {
         Group *group = space->groups.items[g];
@@ -75,7 +75,7 @@ static Place draw_place(Space *space, Random *random, int kind, const int *point
                 continue;
             weights += mutations[gene->kind].weight;
             if (random_below(random, weights) < mutations[gene->kind].weight)
-                place = (Place){g, i};
+                place = (GenePlace){g, i};
         }
     }
     return place;
@@ -83,7 +83,7 @@ static Place draw_place(Space *space, Random *random, int kind, const int *point
 
 bool point_mutate_by(Space *space, Random *random, int kind, int *point) {
     for (int attempt = 0; attempt < TRIES; attempt++) {
-        Place place = draw_place(space, random, kind, point);
+        GenePlace place = draw_place(space, random, kind, point);
         if (place.group < 0)
             return false;
         const Group *group = space->groups.items[place.group];

@@ -35,13 +35,13 @@ void space_keep_apart(Space *space) {
 
 /* --- making a part ------------------------------------------------------------------------------------------------ */
 
-typedef struct Uses {
+typedef struct UsedTensors {
     Arena *arena;
     LIST(const Tensor *) tensors;
     Map seen; /* from each of them to itself */
-} Uses;
+} UsedTensors;
 
-static void note_use(Uses *uses, const Tensor *tensor) {
+static void note_use(UsedTensors *uses, const Tensor *tensor) {
     if (address_map_get(&uses->seen, tensor))
         return;
     address_map_set(uses->arena, &uses->seen, tensor, (void *)tensor);
@@ -49,7 +49,7 @@ static void note_use(Uses *uses, const Tensor *tensor) {
 }
 
 static void list_tensors(Program *part, Arena *arena) {
-    Uses uses = {.arena = arena};
+    UsedTensors uses = {.arena = arena};
     for (int s = 0; s < part->stage_count; s++) {
         EACH_STAGE_READ(read, part->stages[s])
             note_use(&uses, read->tensor);

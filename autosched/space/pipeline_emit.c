@@ -23,7 +23,7 @@ enum { INSIDE_MOST = 4 /* values of other axes in a register tile */ };
 /* From the outside in; the order counts. */
 typedef enum Place { PLACE_ROOT, PLACE_STRIP, PLACE_TILE, PLACE_ROW, PLACE_REGISTERS, PLACE_INLINE, PLACE_COUNT } Place;
 
-typedef struct Member {
+typedef struct PipelineMember {
     const Stage *stage, *value; /* value: with what is part of it alone */
     int vector, row; /* axes; row: -1 where there is one axis */
     int lanes;
@@ -35,11 +35,11 @@ typedef struct Member {
     int place_count;
     Place places[PLACE_COUNT];
     const char *outer, *inner, *lane, *row_outer, *row_inner, *sum; /* local names */
-} Member;
+} PipelineMember;
 
 typedef struct Strips {
     int count; /* the last one is the root */
-    Member *members;
+    PipelineMember *members;
     int strip_gene, tiled_gene, tile_gene, parallel_gene;
     int inside_gene; /* 1: the root's axes besides rows and vectors are in its register tile; -1: they are not few */
     const char *strip, *tile; /* the root's loops over strips and tiles */
@@ -71,7 +71,7 @@ static const char *loop_of(const Space *space, const Stage *stage, const Var *ax
 }
 
 /* Values of the other axes together, if they are few; 1: they are not, or there are none. */
-static int64_t axes_inside(const Member *member) {
+static int64_t axes_inside(const PipelineMember *member) {
     int64_t values = 1;
     for (int a = 0; a < member->stage->axis_count; a++)
         if (a != member->vector && a != member->row) {
@@ -109,7 +109,7 @@ static int add_choice(Space *space, Group *group, GeneKind kind, const char *nam
 
 /* The register tile of a member. Genes of each tile have its number, from 1 on. Rows of a run-time size would pay for
  * their ends. */
-static void make_tile(Space *space, Group *group, Member *member, int number) {
+static void make_tile(Space *space, Group *group, PipelineMember *member, int number) {
     const Stage *stage = member->stage;
     Arena *arena = space->arena;
     int64_t extent = axis_extent(stage->axes[member->vector]);
@@ -138,7 +138,7 @@ static bool only_own_elements(const Strips *strips, const Stage *stage) {
 
 /* The places that a member may have; the one to start with is the rule's: inlined where the other groups inline it, in
  * registers where that needs no other loops, else once a strip. */
-static void make_places(Space *space, Group *group, const Strips *strips, Member *member) {
+static void make_places(Space *space, Group *group, const Strips *strips, PipelineMember *member) {
     const Stage *stage = member->stage;
     bool inlined = space->inlined[program_stage_index(space->program, stage)];
     bool own = only_own_elements(strips, stage), rows = strips->members[strips->count - 1].row >= 0;
@@ -169,7 +169,7 @@ static void find_places(const Strips *strips, const int *genes, Place *places) {
     Place reach[strips->count];
     bool tiled = genes[strips->tiled_gene] == 1;
     for (int m = strips->count - 1; m >= 0; m--) {
-        const Member *member = &strips->members[m];
+        const PipelineMember *member = &strips->members[m];
         Place limit = PLACE_REGISTERS;
         for (int r = m + 1; r < strips->count; r++)
             if (reads_member(strips->members[r].value, member->stage) && reach[r] < limit)
@@ -201,7 +201,7 @@ static bool tests_ends(const Stage *stage, const Var *axis) {
 
 /* Cuts off the ends of rows, where the member or what is computed in its loops tests indices, so that all other vectors
  * need no test. */
-static void write_ends(const Writer *writer, const Member *member) {
+static void write_ends(const Writer *writer, const PipelineMember *member) {
     const Strips *strips = writer->strips;
     bool tests = member->tests;
     for (int m = 0; m + 1 < strips->count; m++)
@@ -211,14 +211,14 @@ static void write_ends(const Writer *writer, const Member *member) {
         sketch_write(writer->space, writer->sketch, "partition(%s, 1, -1)\n", member->outer);
 }
 
-static void write_reductions(const Writer *writer, const Member *member) {
+static void write_reductions(const Writer *writer, const PipelineMember *member) {
     for (int r = 0; r < member->stage->reduction_count; r++)
         sketch_write(writer->space, writer->sketch, ", %s",
                      loop_of(writer->space, member->stage, member->stage->reductions[r]));
 }
 
 /* Before each or after each stands a comma. */
-static void write_other_axes(const Writer *writer, const Member *member, bool before) {
+static void write_other_axes(const Writer *writer, const PipelineMember *member, bool before) {
     for (int a = 0; a < member->stage->axis_count; a++)
         if (a != member->vector && a != member->row)
             sketch_write(writer->space, writer->sketch, before ? ", %s" : "%s, ",
@@ -227,14 +227,14 @@ static void write_other_axes(const Writer *writer, const Member *member, bool be
 
 /* Whether the other axes of a member, channels of an image say, are in its register tile: what is computed in registers
  * for one of them serves all. */
-static bool has_axes_inside(const Writer *writer, const Member *member) {
+static bool has_axes_inside(const Writer *writer, const PipelineMember *member) {
     const Strips *strips = writer->strips;
     return member == &strips->members[strips->count - 1] && strips->inside_gene >= 0 &&
            writer->genes[strips->inside_gene] == 1;
 }
 
 /* What is inside of the last loop over memory: vectorized, unrolled, its sums in registers. */
-static void write_register_tile(const Writer *writer, const Member *member) {
+static void write_register_tile(const Writer *writer, const PipelineMember *member) {
     Space *space = writer->space;
     sketch_write(space, writer->sketch, "vectorize(%s)\nunroll(%s", member->lane, member->inner);
     if (member->row >= 0)
@@ -249,7 +249,7 @@ static void write_register_tile(const Writer *writer, const Member *member) {
 }
 
 /* The rest of a reorder(), from the member's loops over memory on, and its register tile. */
-static void write_inner_loops(const Writer *writer, const Member *member) {
+static void write_inner_loops(const Writer *writer, const PipelineMember *member) {
     Space *space = writer->space;
     bool inside = has_axes_inside(writer, member);
     if (!inside)
@@ -272,7 +272,7 @@ static void write_root(const Writer *writer) {
     Space *space = writer->space;
     Sketch *sketch = writer->sketch;
     const Strips *strips = writer->strips;
-    const Member *root = &strips->members[strips->count - 1];
+    const PipelineMember *root = &strips->members[strips->count - 1];
     bool tiled = writer->genes[strips->tiled_gene] == 1 || root->row < 0;
     const char *vector = loop_of(space, root->stage, root->stage->axes[root->vector]);
     const char *tile = root->row < 0 ? strips->strip : strips->tile;
@@ -294,7 +294,7 @@ static void write_root(const Writer *writer) {
 }
 
 /* A member in the registers of the root's tile: all loops unrolled. */
-static void write_in_registers(const Writer *writer, const Member *member) {
+static void write_in_registers(const Writer *writer, const PipelineMember *member) {
     Space *space = writer->space;
     Sketch *sketch = writer->sketch;
     const Stage *stage = member->stage;
@@ -315,7 +315,7 @@ static void write_in_registers(const Writer *writer, const Member *member) {
 }
 
 /* A member in loops of its own, at a loop of the root or at root. */
-static void write_in_loops(const Writer *writer, const Member *member, bool parallel) {
+static void write_in_loops(const Writer *writer, const PipelineMember *member, bool parallel) {
     Space *space = writer->space;
     Sketch *sketch = writer->sketch;
     const Stage *stage = member->stage;
@@ -333,11 +333,11 @@ static void write_in_loops(const Writer *writer, const Member *member, bool para
                                        : loop_of(space, stage, stage->axes[member->vector == 0]));
 }
 
-static void write_member(const Writer *writer, const Member *member, Place place) {
+static void write_member(const Writer *writer, const PipelineMember *member, Place place) {
     Space *space = writer->space;
     Sketch *sketch = writer->sketch;
     const Strips *strips = writer->strips;
-    const Member *root = &strips->members[strips->count - 1];
+    const PipelineMember *root = &strips->members[strips->count - 1];
     const char *name = member->stage->name;
     const char *loops[PLACE_COUNT] = {NULL, strips->strip, strips->tile, root->row_outer, root->outer, NULL};
     if (place == PLACE_REGISTERS)
@@ -381,10 +381,10 @@ static bool strips_emit(Space *space, Group *group, const int *genes, Sketch *sk
 
 /* --- the group ---------------------------------------------------------------------------------------------------- */
 
-static void make_member(Space *space, Group *group, const Stage *stage, int number, Member *member) {
+static void make_member(Space *space, Group *group, const Stage *stage, int number, PipelineMember *member) {
     const Stage *value = space->apart[program_stage_index(space->program, stage)];
     int whole = stage_lanes(space, stage);
-    *member = (Member){.stage = stage, .value = value, .place_gene = -1};
+    *member = (PipelineMember){.stage = stage, .value = value, .place_gene = -1};
     member->vector = vector_axis(stage, whole);
     member->row = row_axis(stage, member->vector);
     member->tests = tests_ends(value, value->axes[member->vector]);
@@ -410,13 +410,13 @@ void pipeline_group_new(Space *space, Group *group, const Pipeline *pipeline) {
     group->details = strips;
     group->emit = strips_emit;
     group->tile_count = strips->count = pipeline->count;
-    strips->members = ARENA_ARRAY(arena, Member, pipeline->count);
+    strips->members = ARENA_ARRAY(arena, PipelineMember, pipeline->count);
     ENSURE(add_choice(space, group, GENE_STRUCTURE, arena_printf(arena, "%s pipeline", name), 2, 0) == CHOSEN_GENE);
     for (int m = 0; m < pipeline->count; m++)
         make_member(space, group, group->stages[m], m + 1, &strips->members[m]);
     for (int m = 0; m + 1 < pipeline->count; m++)
         make_places(space, group, strips, &strips->members[m]);
-    const Member *root = &strips->members[pipeline->count - 1];
+    const PipelineMember *root = &strips->members[pipeline->count - 1];
     int64_t vectors = axis_extent(root->stage->axes[root->vector]);
     strips->strip_gene = root->row < 0
                              ? -1

@@ -8,22 +8,22 @@
 
 #include <string.h>
 
-typedef struct Made {
+typedef struct MadeName {
     int stage; /* -1: of none */
-} Made;
+} MadeName;
 
 /* The stages that read a tensor. */
-typedef struct Readers {
+typedef struct ReadingStages {
     LIST(int) stages;
-} Readers;
+} ReadingStages;
 
 typedef struct Naming {
     Arena *arena;
     const Program *program;
     bool *named;
-    Map made;        /* from names that statements returned to Made */
+    Map made;        /* from names that statements returned to MadeName */
     Map by_tensor;   /* from the names of tensors to the last Stage that writes one */
-    Map readers;     /* from the names of tensors to Readers: */
+    Map readers;     /* from the names of tensors to ReadingStages: */
     bool read_lists; /* they are listed */
 } Naming;
 
@@ -36,13 +36,13 @@ static void list_tensors(Naming *naming) {
 }
 
 static void list_reader(Naming *naming, const char *name, int stage) {
-    Readers *readers = name_map_get(&naming->readers, name);
+    ReadingStages *readers = name_map_get(&naming->readers, name);
     if (!readers)
-        name_map_set(naming->arena, &naming->readers, name, readers = ARENA_NEW(naming->arena, Readers));
+        name_map_set(naming->arena, &naming->readers, name, readers = ARENA_NEW(naming->arena, ReadingStages));
     list_push(naming->arena, &readers->stages, stage);
 }
 
-static const Readers *readers_of(Naming *naming, const char *name) {
+static const ReadingStages *readers_of(Naming *naming, const char *name) {
     for (int s = 0; s < naming->program->stage_count && !naming->read_lists; s++)
         EACH_STAGE_READ(read, naming->program->stages[s])
             list_reader(naming, read->tensor->name, s);
@@ -58,7 +58,7 @@ static int stage_number(const Naming *naming, const char *name) {
 
 /* The stage that a name means: returned by a statement, STAGE, or STAGE.LOOP, the longest stage's name first. */
 static int stage_of_name(const Naming *naming, const char *name) {
-    const Made *made = name_map_get(&naming->made, name);
+    const MadeName *made = name_map_get(&naming->made, name);
     if (made)
         return made->stage;
     int stage = stage_number(naming, name);
@@ -88,13 +88,13 @@ static void note_readers(Naming *naming, const Prim *prim) {
     bool copies = prim->op == PRIM_CACHE_READ && !prim_keyword(prim, "reader");
     if (!copies && prim->op != PRIM_INLINE)
         return;
-    const Readers *readers = readers_of(naming, prim->args[0].name);
+    const ReadingStages *readers = readers_of(naming, prim->args[0].name);
     for (int r = 0; readers && r < readers->stages.count; r++)
         naming->named[readers->stages.items[r]] = true;
 }
 
 static void note_results(Naming *naming, const Prim *prim, int stage) {
-    Made *made = ARENA_NEW(naming->arena, Made);
+    MadeName *made = ARENA_NEW(naming->arena, MadeName);
     made->stage = stage;
     for (int r = 0; r < prim->result_count; r++)
         name_map_set(naming->arena, &naming->made, prim->results[r], made);

@@ -112,14 +112,14 @@ static bool is_read_elsewhere(const Nest *nest, const NestStage *reader, const T
     return false;
 }
 
-typedef struct Copying {
+typedef struct OperandCopy {
     const NestStage *reader;
     const Loop *lanes;
     const char *name, *loop; /* of the copy; where it is made, NULL: before all loops */
-} Copying;
+} OperandCopy;
 
 /* Writes the copy. False: no layout helps. */
-static bool write_copy(Completing *c, const Copying *copying, const Expr *read) {
+static bool write_copy(Completing *c, const OperandCopy *copying, const Expr *read) {
     const NestStage *reader = copying->reader;
     int ranks[read->count + 1], count = 0;
     CopyLayout layout = {0};
@@ -142,7 +142,7 @@ static bool write_copy(Completing *c, const Copying *copying, const Expr *read) 
 }
 
 /* Vectors, and threads where it is made before all loops; as far as they are legal. */
-static void write_loops(Completing *c, const Copying *copying) {
+static void write_loops(Completing *c, const OperandCopy *copying) {
     const CopyWriter writer = {c->space, c->group, c->sketch};
     const NestStage *copy = nest_stage_named(c->nest, copying->name);
     int lanes = (int)copying->lanes->extent, before = c->sketch->prims.count;
@@ -159,7 +159,7 @@ static void write_loops(Completing *c, const Copying *copying) {
 static void copy_operand(Completing *c, const OpenStage *open, const char *tensor, int place) {
     const NestStage *stage = nest_stage_named(c->nest, open->name);
     const NestStage *reader = stage ? vector_stage(c->nest, stage, tensor) : NULL;
-    Copying copying = {.reader = reader, .lanes = reader ? vector_loop(reader) : NULL};
+    OperandCopy copying = {.reader = reader, .lanes = reader ? vector_loop(reader) : NULL};
     int loop = place - FIRST_LOOP, before = c->sketch->prims.count;
     if (!reader || loop >= stage->loop_count || copying.lanes->reduction)
         return;

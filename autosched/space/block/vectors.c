@@ -11,15 +11,15 @@
 enum { SUMS_LIMIT = 32, HELD_LIMIT = 64 };
 
 /* Vectors along a loop of a stage, and what is computed together with one. */
-typedef struct Block {
+typedef struct VectorBlock {
     const NestStage *stage;
     int lane_loop, row_loop; /* of the stage; row_loop -1: one row */
     int first_sum;           /* reductions from this loop on stand inside what is kept in registers */
     int64_t lanes, vectors, rows;
     const char *outer, *more, *lane, *row_outer, *row; /* loops; NULL: there is none */
-} Block;
+} VectorBlock;
 
-static void write_splits(Completing *c, Block *block, Text *text) {
+static void write_splits(Completing *c, VectorBlock *block, Text *text) {
     const NestStage *stage = block->stage;
     const Loop *loop = stage->loops[block->lane_loop];
     bool whole = loop->extent > 0 && loop->extent <= block->lanes;
@@ -42,7 +42,7 @@ static void write_splits(Completing *c, Block *block, Text *text) {
 }
 
 /* The user's loops, then the new ones. */
-static void write_order(Completing *c, const Block *block, Text *text) {
+static void write_order(Completing *c, const VectorBlock *block, Text *text) {
     const NestStage *stage = block->stage;
     int first = block->row_loop < 0 ? block->lane_loop : block->row_loop, count = 0;
     const char *names[stage->loop_count + 5];
@@ -62,7 +62,7 @@ static void write_order(Completing *c, const Block *block, Text *text) {
 }
 
 /* The innermost loop outside the sums; NULL: none. */
-static const char *place_of_sums(Completing *c, const Block *block) {
+static const char *place_of_sums(Completing *c, const VectorBlock *block) {
     if (block->outer)
         return block->outer;
     for (int l = block->lane_loop - 1; l >= 0; l--)
@@ -74,7 +74,7 @@ static const char *place_of_sums(Completing *c, const Block *block) {
 }
 
 /* Unrolls the reductions inside: all of them if they are few enough, or a few steps of the innermost one. */
-static void unroll_sums(Completing *c, const Block *block, const char *made, int64_t steps, Text *text) {
+static void unroll_sums(Completing *c, const VectorBlock *block, const char *made, int64_t steps, Text *text) {
     const NestStage *stage = block->stage;
     const char *names[stage->loop_count + 1];
     int64_t copies = 1;
@@ -94,7 +94,7 @@ static void unroll_sums(Completing *c, const Block *block, const char *made, int
         text_add(text, "unroll(%s, factor=%lld)\n", names[count - 1], (long long)steps);
 }
 
-static bool add_block(Completing *c, const OpenStage *open, Block block, bool registers) {
+static bool add_block(Completing *c, const OpenStage *open, VectorBlock block, bool registers) {
     const NestStage *stage = block.stage;
     Text text = {.arena = c->scratch};
     const char *made = stage->stage->name, *names[2];
@@ -146,7 +146,7 @@ int complete_held_loop(const NestStage *stage, int lane_loop) {
 }
 
 /* Keeps all that the loops inside the held loop make in registers. */
-static bool add_held(Completing *c, const OpenStage *open, Block block) {
+static bool add_held(Completing *c, const OpenStage *open, VectorBlock block) {
     const NestStage *stage = block.stage;
     int held = complete_held_loop(stage, block.lane_loop), count = 0;
     if (held < 0 || held_copies(stage, held + 1, block.lane_loop, block.lanes) > HELD_LIMIT)
@@ -204,7 +204,7 @@ void complete_block(Completing *c, const OpenStage *open, const NestStage *stage
     int lane_loop = complete_inner_loop(stage, stage->loop_count, false);
     bool sums = complete_inner_loop(stage, stage->loop_count, true) >= 0;
     int row_loop = sums ? complete_row_loop(stage, lane_loop, (int)complete_choice(c, open, ROW_LOOP)) : -1;
-    Block block = {.stage = stage, .lane_loop = lane_loop, .first_sum = lane_loop + 1, .lanes = lanes};
+    VectorBlock block = {.stage = stage, .lane_loop = lane_loop, .first_sum = lane_loop + 1, .lanes = lanes};
     block.vectors = at_most(stage, lane_loop, lanes, complete_choice(c, open, VECTORS));
     block.rows = at_most(stage, row_loop, 1, complete_choice(c, open, ROWS));
     block.row_loop = block.rows > 1 ? row_loop : -1;
