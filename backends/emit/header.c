@@ -11,9 +11,9 @@
 
 /* --- names --- */
 
-typedef LIST(const char *) NameList;
+typedef LIST(const char *) HeaderNames;
 
-static bool is_taken(const NameList *names, const char *name) {
+static bool is_taken(const HeaderNames *names, const char *name) {
     for (int i = 0; i < names->count; i++)
         if (strcmp(names->items[i], name) == 0)
             return true;
@@ -21,7 +21,7 @@ static bool is_taken(const NameList *names, const char *name) {
 }
 
 /* The name itself if C allows it, else with underscores appended. */
-static const char *parameter_name(Arena *arena, NameList *names, const char *name) {
+static const char *parameter_name(Arena *arena, HeaderNames *names, const char *name) {
     while (is_word_of_c(name) || is_taken(names, name))
         name = arena_printf(arena, "%s_", name);
     list_push(arena, names, name);
@@ -119,7 +119,7 @@ static void add_argument_comment(Text *text, Arena *arena, const Program *progra
 
 /* Each requirement once: two reads may need the same. */
 static void add_requirements(Text *text, Arena *arena, const Program *program, const char *const *names) {
-    NameList said = {0};
+    HeaderNames said = {0};
     for (int i = 0; i < program->requirement_count; i++) {
         const Requirement *requirement = &program->requirements[i];
         const char *words = requirement->text ? requirement->text : expr_text(arena, requirement->condition);
@@ -154,7 +154,7 @@ static void add_comment(Text *text, Arena *arena, const Program *program, const 
 /* --- prototypes --- */
 
 static const char **name_parameters(Arena *arena, const Program *program) {
-    NameList taken = {0};
+    HeaderNames taken = {0};
     const char **names = ARENA_ARRAY(arena, const char *, program->size_count + program->argument_count + 1);
     for (int i = 0; i < program->size_count + program->argument_count; i++)
         names[i] = parameter_name(arena, &taken, source_name(program, i));
@@ -188,7 +188,7 @@ static void add_prototype(Text *text, const Program *program, const char *const 
 /* NAME, NAME_workspace_size and NAME_in. */
 static void add_ways_in(Text *text, const Program *program, const char *const *names, bool packed) {
     const char *ending = packed ? "_packed" : "", *in = packed ? "_packed_in" : "_in";
-    NameList taken = {0};
+    HeaderNames taken = {0};
     for (int i = 0; i < program->size_count + program->argument_count; i++)
         list_push(text->arena, &taken, names[i]);
     add_prototype(text, program, names, ending, NULL, packed);
@@ -222,7 +222,7 @@ static void add_packed_argument(Text *text, const Program *program, const char *
     Arena *arena = text->arena;
     int count;
     const Var **sizes = packing_sizes(arena, program, tensor, &count);
-    NameList taken = {0};
+    HeaderNames taken = {0};
     Text parameters = {.arena = arena};
     for (int i = 0; i < count; i++) {
         list_push(arena, &taken, size_name(program, names, sizes[i]));
@@ -265,7 +265,7 @@ static void add_call_with_block(Text *text, const Program *program, const char *
 /* All packed arguments in one block. */
 static void add_packed_together(Text *text, const Program *program, const char *const *names) {
     const char *symbol = program->symbol, *sizes = packing_parameters(text->arena, program, names);
-    NameList taken = {0};
+    HeaderNames taken = {0};
     for (int i = 0; i < program->size_count + program->argument_count; i++)
         list_push(text->arena, &taken, names[i]);
     text_add(text,

@@ -23,30 +23,30 @@ typedef struct Input {
     int *symbol_to;       /* of Merge.symbols */
 } Input;
 
-typedef struct Piece {
+typedef struct SectionPiece {
     const Input *input;
     int section;
-} Piece;
+} SectionPiece;
 
 typedef struct Section {
     Elf64_Shdr header;
     const char *name;
-    LIST(Piece) pieces;
+    LIST(SectionPiece) pieces;
     int symbol; /* of Merge.symbols, that stands for the section; -1: none does yet */
 } Section;
 
-typedef struct Symbol {
+typedef struct MergedSymbol {
     Elf64_Sym symbol;
     const char *name;
     uint32_t number; /* in the merged table */
-} Symbol;
+} MergedSymbol;
 
 typedef struct Merge {
     Arena *arena;
     Input *inputs;
     int count;
     LIST(Section) sections; /* the first one is that of index 0, the last two are the symbols and the names */
-    LIST(Symbol) symbols;
+    LIST(MergedSymbol) symbols;
     Text names;
     uint32_t local_count; /* of the merged table's symbols */
 } Merge;
@@ -125,7 +125,7 @@ static void add_piece(Merge *merge, Input *input, int number) {
     input->section_to[number] = to;
     input->section_at[number] = align_up(merged->header.sh_size, section->sh_addralign);
     merged->header.sh_size = input->section_at[number] + section->sh_size;
-    list_push(merge->arena, &merged->pieces, ((Piece){input, number}));
+    list_push(merge->arena, &merged->pieces, ((SectionPiece){input, number}));
 }
 
 /* What relocations are about comes before them. */
@@ -142,7 +142,7 @@ static bool has_section(const Elf64_Sym *symbol) {
 }
 
 static int push_symbol(Merge *merge, const Input *input, const Elf64_Sym *from) {
-    Symbol made = {.symbol = *from, .name = input->symbol_names + from->st_name};
+    MergedSymbol made = {.symbol = *from, .name = input->symbol_names + from->st_name};
     if (has_section(from)) {
         made.symbol.st_shndx = (Elf64_Half)input->section_to[from->st_shndx];
         made.symbol.st_value += input->section_at[from->st_shndx];
@@ -235,7 +235,7 @@ static void number_symbols(Merge *merge) {
         make_local(&merge->symbols.items[i].symbol);
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < merge->symbols.count; i++) {
-            Symbol *symbol = &merge->symbols.items[i];
+            MergedSymbol *symbol = &merge->symbols.items[i];
             if ((ELF64_ST_BIND(symbol->symbol.st_info) == STB_LOCAL) == (pass == 0))
                 symbol->number = number++;
         }
@@ -311,7 +311,7 @@ static void write_group(const Input *input, const Elf64_Shdr *section, char *to)
         made[i] = (Elf64_Word)input->section_to[from[i]];
 }
 
-static void write_piece(const Merge *merge, const Section *section, const Piece *piece, char *object) {
+static void write_piece(const Merge *merge, const Section *section, const SectionPiece *piece, char *object) {
     const Input *input = piece->input;
     const Elf64_Shdr *from = &input->sections[piece->section];
     char *to = object + section->header.sh_offset + input->section_at[piece->section];
@@ -337,7 +337,7 @@ static void write_object(const Merge *merge, char *object, uint64_t headers) {
         for (int p = 0; p < section->pieces.count; p++)
             write_piece(merge, section, &section->pieces.items[p], object);
         if (section->header.sh_type == SHT_GROUP) {
-            const Piece *whole = &section->pieces.items[0];
+            const SectionPiece *whole = &section->pieces.items[0];
             sections[i].sh_info =
                 symbol_number(merge, whole->input, (int)whole->input->sections[whole->section].sh_info);
         }

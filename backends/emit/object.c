@@ -12,9 +12,9 @@
 
 static const char section_name[] = ".rodata";
 
-typedef struct Layout {
+typedef struct ObjectLayout {
     size_t data, data_bytes, names, names_bytes, sections, end; /* places in the file */
-} Layout;
+} ObjectLayout;
 
 size_t align_up(size_t value, size_t alignment) {
     return alignment > 1 ? (value + alignment - 1) / alignment * alignment : value;
@@ -48,9 +48,9 @@ static Elf64_Sym *find_symbol(char *object, const char *name) {
     return NULL;
 }
 
-static Layout lay_out(char *object, size_t bytes, const ObjectData *data, int count) {
+static ObjectLayout lay_out(char *object, size_t bytes, const ObjectData *data, int count) {
     const Elf64_Ehdr *header = (const Elf64_Ehdr *)object;
-    Layout layout = {.data = align_up(bytes, DATA_ALIGNMENT)};
+    ObjectLayout layout = {.data = align_up(bytes, DATA_ALIGNMENT)};
     for (int i = 0; i < count; i++)
         if (find_symbol(object, data[i].symbol))
             layout.data_bytes = align_up(layout.data_bytes, DATA_ALIGNMENT) + data[i].bytes;
@@ -61,7 +61,7 @@ static Layout lay_out(char *object, size_t bytes, const ObjectData *data, int co
     return layout;
 }
 
-static void define_symbols(char *object, const ObjectData *data, int count, const Layout *layout) {
+static void define_symbols(char *object, const ObjectData *data, int count, const ObjectLayout *layout) {
     size_t at = 0;
     for (int i = 0; i < count; i++) {
         Elf64_Sym *symbol = find_symbol(object, data[i].symbol);
@@ -77,7 +77,7 @@ static void define_symbols(char *object, const ObjectData *data, int count, cons
     }
 }
 
-static void add_section(char *object, const Layout *layout) {
+static void add_section(char *object, const ObjectLayout *layout) {
     Elf64_Ehdr *header = (Elf64_Ehdr *)object;
     Elf64_Shdr *sections = (Elf64_Shdr *)(object + layout->sections);
     memcpy(sections, sections_of(object), header->e_shnum * sizeof *sections);
@@ -99,7 +99,7 @@ static void add_section(char *object, const Layout *layout) {
 bool object_add_data(char **object, size_t *bytes, const ObjectData *data, int count) {
     if (!is_elf_object(*object, *bytes))
         return false;
-    Layout layout = lay_out(*object, *bytes, data, count);
+    ObjectLayout layout = lay_out(*object, *bytes, data, count);
     char *grown = calloc(1, layout.end + 1);
     if (!grown)
         return false;

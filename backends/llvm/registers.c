@@ -12,29 +12,29 @@
 #include <string.h>
 
 /* The elements first, first + stride, ...: `lanes` of them. Stride 0: the same one in all lanes. */
-typedef struct Elements {
+typedef struct RegisterElements {
     int64_t first, stride;
     int lanes;
-} Elements;
+} RegisterElements;
 
-typedef struct Piece {
-    Elements elements; /* with a stride of at least 1 */
+typedef struct RegisterPiece {
+    RegisterElements elements; /* with a stride of at least 1 */
     LLVMValueRef alloca;
-} Piece;
+} RegisterPiece;
 
 struct Registers {
     const Tensor *tensor;
     int64_t extent;
     bool as_memory;
     int count;
-    Piece *pieces;
+    RegisterPiece *pieces;
     int *piece_at; /* element -> its piece, plus 1 */
 };
 
 /* --- what is accessed --- */
 
-static Elements elements_of(const Expr *index, int lanes) {
-    Elements elements = {.lanes = lanes, .stride = 0};
+static RegisterElements elements_of(const Expr *index, int lanes) {
+    RegisterElements elements = {.lanes = lanes, .stride = 0};
     bool constant;
     if (index->kind == EXPR_RAMP)
         constant = expr_is_int(index->args[0], &elements.first) && expr_is_int(index->args[1], &elements.stride);
@@ -47,11 +47,11 @@ static Elements elements_of(const Expr *index, int lanes) {
     return elements;
 }
 
-static int64_t element_at(const Elements *elements, int lane) {
+static int64_t element_at(const RegisterElements *elements, int lane) {
     return elements->first + lane * elements->stride;
 }
 
-static bool same_elements(const Elements *a, const Elements *b) {
+static bool same_elements(const RegisterElements *a, const RegisterElements *b) {
     return a->first == b->first && a->lanes == b->lanes && (a->stride == b->stride || a->lanes == 1);
 }
 
@@ -60,15 +60,15 @@ typedef struct Accesses {
     Arena *arena;
     int64_t extent;
     bool shuffles; /* some stores keep shuffled vectors */
-    LIST(Elements) list;
+    LIST(RegisterElements) list;
 } Accesses;
 
 static void add_access(Accesses *accesses, const Expr *index, int lanes) {
-    Elements elements = elements_of(index, lanes);
+    RegisterElements elements = elements_of(index, lanes);
     int64_t last = element_at(&elements, lanes - 1);
     ENSURE(elements.first >= 0 && elements.first < accesses->extent && last >= 0 && last < accesses->extent);
     if (elements.stride == 0)
-        elements = (Elements){elements.first, 1, 1};
+        elements = (RegisterElements){elements.first, 1, 1};
     list_push(accesses->arena, &accesses->list, elements);
 }
 
@@ -79,12 +79,12 @@ static int64_t extent_of(const Tensor *tensor) {
     return extent;
 }
 
-typedef struct Walk {
+typedef struct AccessWalk {
     Code *code;
     Map open; /* Tensor -> Accesses of the allocation around */
-} Walk;
+} AccessWalk;
 
-static void note_own(const Walk *walk, const Stmt *stmt) {
+static void note_own(const AccessWalk *walk, const Stmt *stmt) {
     Accesses *stored = stmt->kind == STMT_STORE ? address_map_get(&walk->open, stmt->tensor) : NULL;
     if (stored)
         stored->shuffles |= stmt->value->kind == EXPR_SHUFFLE;
@@ -97,10 +97,10 @@ static void note_own(const Walk *walk, const Stmt *stmt) {
     }
 }
 
-static void note_statements(Walk *walk, Stmt *const *statements, int count);
+static void note_statements(AccessWalk *walk, Stmt *const *statements, int count);
 
 /* Notes the accesses of the allocation, and of all allocations of registers inside: one walk serves them all. */
-static Accesses *note_allocation(Walk *walk, const Stmt *allocation) {
+static Accesses *note_allocation(AccessWalk *walk, const Stmt *allocation) {
     Arena *arena = walk->code->arena;
     Accesses *own = ARENA_NEW(arena, Accesses), *outer = address_map_get(&walk->open, allocation->tensor);
     *own = (Accesses){.arena = arena, .extent = extent_of(allocation->tensor)};
@@ -111,7 +111,7 @@ static Accesses *note_allocation(Walk *walk, const Stmt *allocation) {
     return own;
 }
 
-static void note_statements(Walk *walk, Stmt *const *statements, int count) {
+static void note_statements(AccessWalk *walk, Stmt *const *statements, int count) {
     for (int i = 0; i < count; i++) {
         const Stmt *stmt = statements[i];
         if (stmt->kind == STMT_ALLOCATE && stmt->tensor->scope == SCOPE_REGISTER) {
@@ -126,12 +126,12 @@ static void note_statements(Walk *walk, Stmt *const *statements, int count) {
 
 static const Accesses *accesses_of(Code *code, const Stmt *allocation) {
     const Accesses *known = address_map_get(&code->accesses, allocation);
-    return known ? known : note_allocation(&(Walk){.code = code}, allocation);
+    return known ? known : note_allocation(&(AccessWalk){.code = code}, allocation);
 }
 
 /* --- the pieces --- */
 
-static void add_piece(struct Registers *registers, Elements elements) {
+static void add_piece(struct Registers *registers, RegisterElements elements) {
     registers->pieces[registers->count++].elements = elements;
     for (int lane = 0; lane < elements.lanes; lane++)
         registers->piece_at[element_at(&elements, lane)] = registers->count;
@@ -143,7 +143,7 @@ static void forget_pieces(struct Registers *registers) {
 }
 
 /* Adds a piece for the vector unless it is one; false if it partly overlaps others. */
-static bool add_vector(struct Registers *registers, Elements elements) {
+static bool add_vector(struct Registers *registers, RegisterElements elements) {
     int piece = registers->piece_at[elements.first];
     if (piece && same_elements(&registers->pieces[piece - 1].elements, &elements))
         return true;
@@ -162,14 +162,14 @@ static bool cut_by_vectors(struct Registers *registers, const Accesses *accesses
             return false;
     for (int64_t e = 0; e < registers->extent; e++)
         if (!registers->piece_at[e])
-            add_piece(registers, (Elements){e, 1, 1});
+            add_piece(registers, (RegisterElements){e, 1, 1});
     return true;
 }
 
 static void cut_by_ends(Arena *arena, struct Registers *registers, const Accesses *accesses) {
     bool *cut = ARENA_ARRAY(arena, bool, registers->extent + 1);
     for (int i = 0; i < accesses->list.count; i++) {
-        Elements elements = accesses->list.items[i];
+        RegisterElements elements = accesses->list.items[i];
         int length = elements.stride == 1 ? elements.lanes : 1;
         for (int lane = 0; lane < elements.lanes; lane += length) {
             int64_t begin = element_at(&elements, lane);
@@ -180,7 +180,7 @@ static void cut_by_ends(Arena *arena, struct Registers *registers, const Accesse
     for (int64_t begin = 0, end; begin < registers->extent; begin = end) {
         for (end = begin + 1; !cut[end];)
             end++;
-        add_piece(registers, (Elements){begin, 1, (int)(end - begin)});
+        add_piece(registers, (RegisterElements){begin, 1, (int)(end - begin)});
     }
 }
 
@@ -200,7 +200,7 @@ struct Registers *registers_new(Code *code, const Stmt *allocation) {
     const Tensor *tensor = allocation->tensor;
     const Accesses *accesses = accesses_of(code, allocation);
     *registers = (struct Registers){.tensor = tensor, .extent = accesses->extent, .as_memory = accesses->shuffles};
-    registers->pieces = ARENA_ARRAY(code->arena, Piece, registers->extent);
+    registers->pieces = ARENA_ARRAY(code->arena, RegisterPiece, registers->extent);
     registers->piece_at = ARENA_ARRAY(code->arena, int, registers->extent);
     if (!cut_by_vectors(registers, accesses)) {
         forget_pieces(registers);
@@ -215,20 +215,20 @@ struct Registers *registers_new(Code *code, const Stmt *allocation) {
 
 /* --- reads and writes --- */
 
-static const Piece *piece_of(const struct Registers *registers, int64_t element) {
+static const RegisterPiece *piece_of(const struct Registers *registers, int64_t element) {
     return &registers->pieces[registers->piece_at[element] - 1];
 }
 
-static LLVMValueRef piece_load(Code *code, const Piece *piece) {
+static LLVMValueRef piece_load(Code *code, const RegisterPiece *piece) {
     return LLVMBuildLoad2(code->builder, LLVMGetAllocatedType(piece->alloca), piece->alloca, "");
 }
 
-static LLVMValueRef lane_in_piece(Code *code, const Piece *piece, int64_t element) {
+static LLVMValueRef lane_in_piece(Code *code, const RegisterPiece *piece, int64_t element) {
     return index_constant(code, (element - piece->elements.first) / piece->elements.stride);
 }
 
 static LLVMValueRef element_load(Code *code, const struct Registers *registers, int64_t element) {
-    const Piece *piece = piece_of(registers, element);
+    const RegisterPiece *piece = piece_of(registers, element);
     LLVMValueRef value = piece_load(code, piece);
     if (piece->elements.lanes == 1)
         return value;
@@ -256,15 +256,15 @@ static LLVMValueRef extract_lanes(Code *code, LLVMValueRef whole, int at, int co
 }
 
 /* How many lanes, from `lane` on, are a whole piece; 0: they are not. */
-static int whole_piece_lanes(const Piece *piece, const Elements *elements, int lane) {
-    const Elements *own = &piece->elements;
+static int whole_piece_lanes(const RegisterPiece *piece, const RegisterElements *elements, int lane) {
+    const RegisterElements *own = &piece->elements;
     bool fits = own->first == element_at(elements, lane) && own->lanes <= elements->lanes - lane;
     return fits && (own->stride == elements->stride || own->lanes == 1) ? own->lanes : 0;
 }
 
 LLVMValueRef registers_read(Code *code, struct Registers *registers, const Expr *index, int lanes) {
-    Elements elements = elements_of(index, lanes);
-    const Piece *first = piece_of(registers, elements.first);
+    RegisterElements elements = elements_of(index, lanes);
+    const RegisterPiece *first = piece_of(registers, elements.first);
     if (same_elements(&first->elements, &elements))
         return piece_load(code, first);
     if (lanes == 1 || elements.stride == 0)
@@ -272,7 +272,7 @@ LLVMValueRef registers_read(Code *code, struct Registers *registers, const Expr 
     LLVMValueRef value = LLVMGetPoison(vector_type(code, registers, lanes));
     for (int lane = 0; lane < lanes;) {
         int64_t element = element_at(&elements, lane);
-        const Piece *piece = piece_of(registers, element);
+        const RegisterPiece *piece = piece_of(registers, element);
         int whole = whole_piece_lanes(piece, &elements, lane);
         LLVMValueRef part = whole ? piece_load(code, piece) : element_load(code, registers, element);
         value = insert_lanes(code, value, part, lane, whole ? whole : 1);
@@ -282,7 +282,7 @@ LLVMValueRef registers_read(Code *code, struct Registers *registers, const Expr 
 }
 
 static void element_store(Code *code, const struct Registers *registers, int64_t element, LLVMValueRef value) {
-    const Piece *piece = piece_of(registers, element);
+    const RegisterPiece *piece = piece_of(registers, element);
     if (piece->elements.lanes > 1)
         value = LLVMBuildInsertElement(code->builder, piece_load(code, piece), value,
                                        lane_in_piece(code, piece, element), "");
@@ -290,15 +290,15 @@ static void element_store(Code *code, const struct Registers *registers, int64_t
 }
 
 void registers_write(Code *code, struct Registers *registers, const Expr *index, LLVMValueRef value, int lanes) {
-    Elements elements = elements_of(index, lanes);
-    const Piece *first = piece_of(registers, elements.first);
+    RegisterElements elements = elements_of(index, lanes);
+    const RegisterPiece *first = piece_of(registers, elements.first);
     if (same_elements(&first->elements, &elements)) {
         LLVMBuildStore(code->builder, value, first->alloca);
         return;
     }
     for (int lane = 0; lane < lanes;) {
         int64_t element = element_at(&elements, lane);
-        const Piece *piece = piece_of(registers, element);
+        const RegisterPiece *piece = piece_of(registers, element);
         int whole = whole_piece_lanes(piece, &elements, lane), step = whole ? whole : 1;
         LLVMValueRef part = lanes == 1 ? value : extract_lanes(code, value, lane, step);
         if (whole)

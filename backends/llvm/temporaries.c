@@ -20,18 +20,18 @@ enum {
     ARRANGEMENT_ROUNDS = 32         /* for each order that is tried */
 };
 
-typedef struct Layout {
+typedef struct MemoryLayout {
     Code *code;
     int64_t stack_bytes;   /* of the function, so far */
     LLVMValueRef overflow; /* i1 */
     bool in_parallel;
     LIST(LLVMValueRef *) offsets; /* of what was laid out so far */
     LIST(LLVMValueRef *) inside;  /* of slices: offsets in one, its bytes, how many there are */
-} Layout;
+} MemoryLayout;
 
 /* --- checked arithmetic on sizes --- */
 
-static LLVMValueRef checked(Layout *layout, const char *name, LLVMValueRef a, LLVMValueRef b) {
+static LLVMValueRef checked(MemoryLayout *layout, const char *name, LLVMValueRef a, LLVMValueRef b) {
     Code *code = layout->code;
     LLVMValueRef pair = binary_intrinsic(code, name, a, b);
     LLVMValueRef overflow = LLVMBuildExtractValue(code->builder, pair, 1, "");
@@ -47,21 +47,21 @@ static bool both_constant(LLVMValueRef a, LLVMValueRef b, int64_t *x, int64_t *y
     return true;
 }
 
-static LLVMValueRef add_bytes(Layout *layout, LLVMValueRef a, LLVMValueRef b) {
+static LLVMValueRef add_bytes(MemoryLayout *layout, LLVMValueRef a, LLVMValueRef b) {
     int64_t x, y, sum;
     if (both_constant(a, b, &x, &y) && !__builtin_add_overflow(x, y, &sum))
         return index_constant(layout->code, sum);
     return checked(layout, "llvm.sadd.with.overflow", a, b);
 }
 
-static LLVMValueRef multiply_bytes(Layout *layout, LLVMValueRef a, LLVMValueRef b) {
+static LLVMValueRef multiply_bytes(MemoryLayout *layout, LLVMValueRef a, LLVMValueRef b) {
     int64_t x, y, product;
     if (both_constant(a, b, &x, &y) && !__builtin_mul_overflow(x, y, &product))
         return index_constant(layout->code, product);
     return checked(layout, "llvm.smul.with.overflow", a, b);
 }
 
-static LLVMValueRef larger(Layout *layout, LLVMValueRef a, LLVMValueRef b) {
+static LLVMValueRef larger(MemoryLayout *layout, LLVMValueRef a, LLVMValueRef b) {
     int64_t x, y;
     if (a == b)
         return a;
@@ -80,7 +80,7 @@ static int64_t constant_bytes(const Tensor *tensor) {
 }
 
 /* The stride, rounded up as its part demands. */
-static LLVMValueRef aligned_stride(Layout *layout, LLVMValueRef stride, const OrderPart *part) {
+static LLVMValueRef aligned_stride(MemoryLayout *layout, LLVMValueRef stride, const OrderPart *part) {
     Code *code = layout->code;
     if (part->align == 0)
         return stride;
@@ -90,7 +90,7 @@ static LLVMValueRef aligned_stride(Layout *layout, LLVMValueRef stride, const Or
     return add_bytes(layout, stride, LLVMBuildURem(code->builder, missing, align, ""));
 }
 
-static LLVMValueRef element_count(Layout *layout, const Tensor *tensor) {
+static LLVMValueRef element_count(MemoryLayout *layout, const Tensor *tensor) {
     Code *code = layout->code;
     LLVMValueRef elements = index_constant(code, 1);
     for (int d = 0; !tensor->order && d < tensor->rank; d++)
@@ -103,7 +103,7 @@ static LLVMValueRef element_count(Layout *layout, const Tensor *tensor) {
 }
 
 /* Rounded up to whole cache lines; an empty tensor takes none. */
-static LLVMValueRef tensor_bytes(Layout *layout, const Tensor *tensor) {
+static LLVMValueRef tensor_bytes(MemoryLayout *layout, const Tensor *tensor) {
     Code *code = layout->code;
     LLVMValueRef bytes = index_constant(code, element_info[tensor->type].bytes);
     bytes = multiply_bytes(layout, element_count(layout, tensor), bytes);
@@ -114,25 +114,25 @@ static LLVMValueRef tensor_bytes(Layout *layout, const Tensor *tensor) {
 /* --- blocks that share bytes -------------------------------------------------------------------------------------- */
 
 /* Bytes that are needed from one statement to another: of a tensor, or of all that is inside one statement. */
-typedef struct Block {
+typedef struct MemoryBlock {
     const Tensor *tensor; /* or NULL */
     int first, last;
     LLVMValueRef bytes;
     int from, to;      /* the offsets of the layout that begin in it */
     int64_t known, at; /* if all sizes are known: its bytes and its place */
     int slot;          /* else: what it shares with others */
-} Block;
-typedef LIST(Block) BlockList;
+} MemoryBlock;
+typedef LIST(MemoryBlock) MemoryBlockList;
 
-static bool at_once(const Block *a, const Block *b) {
+static bool at_once(const MemoryBlock *a, const MemoryBlock *b) {
     return a->first <= b->last && b->first <= a->last;
 }
 
 /* Whether all sizes are known, and their sum is a number. */
-static bool all_known(BlockList *blocks) {
+static bool all_known(MemoryBlockList *blocks) {
     int64_t sum = 0;
     for (int b = 0; b < blocks->count; b++) {
-        Block *block = &blocks->items[b];
+        MemoryBlock *block = &blocks->items[b];
         if (!LLVMIsAConstantInt(block->bytes))
             return false;
         block->known = LLVMConstIntGetSExtValue(block->bytes);
@@ -143,7 +143,7 @@ static bool all_known(BlockList *blocks) {
 }
 
 /* What was laid out from 0 on begins at the offset. */
-static void move_block(Layout *layout, const Block *block, LLVMValueRef offset) {
+static void move_block(MemoryLayout *layout, const MemoryBlock *block, LLVMValueRef offset) {
     for (int i = block->from; i < block->to; i++) {
         LLVMValueRef *moved = layout->offsets.items[i];
         *moved = add_bytes(layout, *moved, offset);
@@ -153,29 +153,29 @@ static void move_block(Layout *layout, const Block *block, LLVMValueRef offset) 
 /* --- known sizes: an arrangement of few bytes --- */
 
 static int by_start(const void *a, const void *b) {
-    const Block *x = a, *y = b;
+    const MemoryBlock *x = a, *y = b;
     return x->first != y->first ? x->first - y->first : x->from - y->from;
 }
 
 /* Larger ones first: they leave gaps for the others. */
 static int by_size(const void *a, const void *b) {
-    const Block *x = a, *y = b;
+    const MemoryBlock *x = a, *y = b;
     return x->known != y->known ? (x->known < y->known ? 1 : -1) : by_start(a, b);
 }
 
 static int by_end(const void *a, const void *b) {
-    const Block *x = a, *y = b;
+    const MemoryBlock *x = a, *y = b;
     return x->last != y->last ? y->last - x->last : by_size(a, b);
 }
 
 static int by_place(const void *a, const void *b) {
-    const Block *x = *(Block *const *)a, *y = *(Block *const *)b;
+    const MemoryBlock *x = *(MemoryBlock *const *)a, *y = *(MemoryBlock *const *)b;
     return (x->at > y->at) - (x->at < y->at);
 }
 
 /* The lowest gap among the `count` first blocks that are needed at once with this one. */
-static int64_t lowest_gap(const BlockList *blocks, int count, const Block **others) {
-    const Block *block = &blocks->items[count];
+static int64_t lowest_gap(const MemoryBlockList *blocks, int count, const MemoryBlock **others) {
+    const MemoryBlock *block = &blocks->items[count];
     int found = 0;
     int64_t at = 0;
     for (int b = 0; b < count; b++)
@@ -188,10 +188,10 @@ static int64_t lowest_gap(const BlockList *blocks, int count, const Block **othe
 }
 
 /* Places the blocks in their order. Returns the one that ends last. */
-static int place_in_order(BlockList *blocks, const Block **others) {
+static int place_in_order(MemoryBlockList *blocks, const MemoryBlock **others) {
     int highest = 0;
     for (int b = 0; b < blocks->count; b++) {
-        Block *block = &blocks->items[b], *top = &blocks->items[highest];
+        MemoryBlock *block = &blocks->items[b], *top = &blocks->items[highest];
         block->at = lowest_gap(blocks, b, others);
         if (block->at + block->known > top->at + top->known)
             highest = b;
@@ -199,14 +199,14 @@ static int place_in_order(BlockList *blocks, const Block **others) {
     return highest;
 }
 
-static void bring_to_front(BlockList *blocks, int number) {
-    Block block = blocks->items[number];
+static void bring_to_front(MemoryBlockList *blocks, int number) {
+    MemoryBlock block = blocks->items[number];
     memmove(blocks->items + 1, blocks->items, (size_t)number * sizeof block);
     blocks->items[0] = block;
 }
 
 /* No arrangement has fewer bytes than are needed at one of the statements. */
-static int64_t most_at_once(const BlockList *blocks) {
+static int64_t most_at_once(const MemoryBlockList *blocks) {
     int64_t most = 0;
     for (int b = 0; b < blocks->count; b++) {
         int64_t sum = 0;
@@ -219,14 +219,14 @@ static int64_t most_at_once(const BlockList *blocks) {
 }
 
 typedef struct Arrangement {
-    int64_t least; /* no arrangement takes fewer bytes */
-    int64_t bytes; /* of the best one so far */
-    Block *blocks; /* as they lie there */
-    const Block **others;
+    int64_t least;       /* no arrangement takes fewer bytes */
+    int64_t bytes;       /* of the best one so far */
+    MemoryBlock *blocks; /* as they lie there */
+    const MemoryBlock **others;
 } Arrangement;
 
 /* From this order on: the block that ends last is placed before all others in the next round. */
-static void try_order(Arrangement *best, BlockList *blocks, int (*order)(const void *, const void *)) {
+static void try_order(Arrangement *best, MemoryBlockList *blocks, int (*order)(const void *, const void *)) {
     qsort(blocks->items, (size_t)blocks->count, sizeof *blocks->items, order);
     for (int round = 0; round < ARRANGEMENT_ROUNDS && best->bytes > best->least; round++) {
         int highest = place_in_order(blocks, best->others);
@@ -241,11 +241,11 @@ static void try_order(Arrangement *best, BlockList *blocks, int (*order)(const v
     }
 }
 
-static LLVMValueRef place_known(Layout *layout, BlockList *blocks) {
+static LLVMValueRef place_known(MemoryLayout *layout, MemoryBlockList *blocks) {
     Arena *arena = layout->code->arena;
     Arrangement best = {.least = most_at_once(blocks), .bytes = INT64_MAX};
-    best.blocks = ARENA_ARRAY(arena, Block, blocks->count + 1);
-    best.others = ARENA_ARRAY(arena, const Block *, blocks->count + 1);
+    best.blocks = ARENA_ARRAY(arena, MemoryBlock, blocks->count + 1);
+    best.others = ARENA_ARRAY(arena, const MemoryBlock *, blocks->count + 1);
     if (blocks->count == 0)
         return index_constant(layout->code, 0);
     try_order(&best, blocks, by_size);
@@ -260,7 +260,7 @@ static LLVMValueRef place_known(Layout *layout, BlockList *blocks) {
 enum { OTHER_SHAPE = 1, SAME_RANK, SAME_SHAPE };
 
 /* How well two blocks share a slot whose size is the larger one's: those of one shape lose nothing. */
-static int likeness(const Block *a, const Block *b) {
+static int likeness(const MemoryBlock *a, const MemoryBlock *b) {
     if (!a->tensor || !b->tensor || a->tensor->rank != b->tensor->rank)
         return OTHER_SHAPE;
     bool same = a->tensor->type == b->tensor->type && !a->tensor->order && !b->tensor->order;
@@ -271,13 +271,13 @@ static int likeness(const Block *a, const Block *b) {
 
 /* A part of the memory that its blocks have by turns. */
 typedef struct Slot {
-    LIST(const Block *) blocks; /* by the statements that they are needed at */
-    LIST(const Block *) shapes; /* one block of each shape */
+    LIST(const MemoryBlock *) blocks; /* by the statements that they are needed at */
+    LIST(const MemoryBlock *) shapes; /* one block of each shape */
 } Slot;
 typedef LIST(Slot) SlotList;
 
 /* Where the block is among those of the slot; -1: it is needed at the same time as one of them. */
-static int turn_in_slot(const Slot *slot, const Block *block) {
+static int turn_in_slot(const Slot *slot, const MemoryBlock *block) {
     int begin = 0, end = slot->blocks.count;
     while (begin < end) {
         int middle = begin + (end - begin) / 2;
@@ -291,7 +291,7 @@ static int turn_in_slot(const Slot *slot, const Block *block) {
     return before || after ? -1 : begin;
 }
 
-static int most_likeness(const Slot *slot, const Block *block) {
+static int most_likeness(const Slot *slot, const MemoryBlock *block) {
     int most = 0;
     for (int s = 0; s < slot->shapes.count; s++) {
         int like = likeness(slot->shapes.items[s], block);
@@ -301,13 +301,13 @@ static int most_likeness(const Slot *slot, const Block *block) {
 }
 
 /* Whether a later block may be more like this one than like those that the slot has. */
-static bool is_new_shape(const Slot *slot, const Block *block, int most) {
+static bool is_new_shape(const Slot *slot, const MemoryBlock *block, int most) {
     return slot->shapes.count == 0 || (block->tensor && most < (block->tensor->order ? SAME_RANK : SAME_SHAPE));
 }
 
 /* Puts the block into the slot that is free for it and whose blocks are most like it; else into a new one. Returns its
  * number. */
-static int choose_slot(Arena *arena, SlotList *slots, const Block *block) {
+static int choose_slot(Arena *arena, SlotList *slots, const MemoryBlock *block) {
     int best = slots->count, most = 0, turn = 0;
     for (int s = 0; s < slots->count; s++) {
         int like = most_likeness(&slots->items[s], block);
@@ -325,7 +325,7 @@ static int choose_slot(Arena *arena, SlotList *slots, const Block *block) {
 }
 
 /* Run-time sizes: which is larger is not known. Blocks share slots, as large as the largest of theirs. */
-static LLVMValueRef place_slots(Layout *layout, BlockList *blocks) {
+static LLVMValueRef place_slots(MemoryLayout *layout, MemoryBlockList *blocks) {
     LLVMValueRef offset = index_constant(layout->code, 0);
     SlotList slots = {0};
     for (int b = 0; b < blocks->count; b++)
@@ -343,15 +343,15 @@ static LLVMValueRef place_slots(Layout *layout, BlockList *blocks) {
 }
 
 /* Gives the blocks their places, from 0 on. Returns the bytes that they take together. */
-static LLVMValueRef place_blocks(Layout *layout, BlockList *blocks) {
+static LLVMValueRef place_blocks(MemoryLayout *layout, MemoryBlockList *blocks) {
     return all_known(blocks) ? place_known(layout, blocks) : place_slots(layout, blocks);
 }
 
 /* --- the layout --------------------------------------------------------------------------------------------------- */
 
-static LLVMValueRef lay_out(Layout *layout, Stmt *const *statements, int count);
+static LLVMValueRef lay_out(MemoryLayout *layout, Stmt *const *statements, int count);
 
-static bool fits_stack(Layout *layout, const Tensor *tensor) {
+static bool fits_stack(MemoryLayout *layout, const Tensor *tensor) {
     int64_t bytes = constant_bytes(tensor);
     if (bytes < 0 || bytes > STACK_TENSOR_BYTES || layout->stack_bytes + bytes > STACK_FRAME_BYTES)
         return false;
@@ -369,9 +369,9 @@ static LLVMValueRef thread_count(Code *code) {
 }
 
 /* The body is a function with its own stack, whose offsets begin in its slice. */
-static LLVMValueRef lay_out_parallel(Layout *layout, const Stmt *stmt) {
+static LLVMValueRef lay_out_parallel(MemoryLayout *layout, const Stmt *stmt) {
     Code *code = layout->code;
-    Layout body = {.code = code, .overflow = layout->overflow, .in_parallel = true};
+    MemoryLayout body = {.code = code, .overflow = layout->overflow, .in_parallel = true};
     LLVMValueRef none = index_constant(code, 0), bytes = lay_out(&body, stmt->body, stmt->count);
     layout->overflow = body.overflow;
     if (bytes == none)
@@ -388,12 +388,12 @@ static LLVMValueRef lay_out_parallel(Layout *layout, const Stmt *stmt) {
 }
 
 /* The nest is a function with its own stack. Its temporaries are laid out once, from 0 on. */
-static SharedCode *lay_out_nest(Layout *layout, const SharedNest *nest) {
+static SharedCode *lay_out_nest(MemoryLayout *layout, const SharedNest *nest) {
     Code *code = layout->code;
     SharedCode *shared = address_map_get(&code->shared, nest);
     if (shared)
         return shared;
-    Layout body = {.code = code, .overflow = layout->overflow};
+    MemoryLayout body = {.code = code, .overflow = layout->overflow};
     shared = ARENA_NEW(code->arena, SharedCode);
     shared->bytes = lay_out(&body, nest->kernel->body->body, nest->kernel->body->count);
     layout->overflow = body.overflow;
@@ -406,7 +406,7 @@ static SharedCode *lay_out_nest(Layout *layout, const SharedNest *nest) {
 }
 
 /* At each place where a shared nest runs its temporaries lie where that place has room for them. */
-static LLVMValueRef lay_out_shared(Layout *layout, const Stmt *stmt) {
+static LLVMValueRef lay_out_shared(MemoryLayout *layout, const Stmt *stmt) {
     Code *code = layout->code;
     LLVMValueRef none = index_constant(code, 0), bytes = lay_out_nest(layout, stmt->shared)->bytes;
     if (bytes == none)
@@ -418,7 +418,7 @@ static LLVMValueRef lay_out_shared(Layout *layout, const Stmt *stmt) {
     return bytes;
 }
 
-static LLVMValueRef lay_out_statement(Layout *layout, const Stmt *stmt) {
+static LLVMValueRef lay_out_statement(MemoryLayout *layout, const Stmt *stmt) {
     if (stmt->kind == STMT_SHARED)
         return lay_out_shared(layout, stmt);
     bool outlined = stmt->kind == STMT_FOR && stmt->loop == LOOP_PARALLEL && !layout->code->single_thread;
@@ -428,7 +428,7 @@ static LLVMValueRef lay_out_statement(Layout *layout, const Stmt *stmt) {
     return larger(layout, bytes, lay_out(layout, stmt->otherwise, stmt->otherwise_count));
 }
 
-static void lay_out_buffer(Layout *layout, BlockList *blocks, const Lifetime *lifetime) {
+static void lay_out_buffer(MemoryLayout *layout, MemoryBlockList *blocks, const Lifetime *lifetime) {
     Code *code = layout->code;
     if (lifetime->tensor->scope == SCOPE_REGISTER)
         return;
@@ -437,7 +437,7 @@ static void lay_out_buffer(Layout *layout, BlockList *blocks, const Lifetime *li
     address_map_set(code->arena, &code->placements, lifetime->tensor, placement);
     if (placement->stack || lifetime->first < 0)
         return;
-    Block block = {.tensor = lifetime->tensor, .first = lifetime->first, .last = lifetime->last};
+    MemoryBlock block = {.tensor = lifetime->tensor, .first = lifetime->first, .last = lifetime->last};
     block.bytes = tensor_bytes(layout, lifetime->tensor);
     block.from = layout->offsets.count;
     list_push(code->arena, &layout->offsets, &placement->offset);
@@ -446,17 +446,17 @@ static void lay_out_buffer(Layout *layout, BlockList *blocks, const Lifetime *li
 }
 
 /* What is in the statement alone: other blocks may have its bytes before and after. */
-static void lay_out_inside(Layout *layout, BlockList *blocks, const Stmt *stmt, int number) {
+static void lay_out_inside(MemoryLayout *layout, MemoryBlockList *blocks, const Stmt *stmt, int number) {
     int from = layout->offsets.count;
-    Block block = {.first = number, .last = number, .from = from, .bytes = lay_out_statement(layout, stmt)};
+    MemoryBlock block = {.first = number, .last = number, .from = from, .bytes = lay_out_statement(layout, stmt)};
     block.to = layout->offsets.count;
     if (block.to > from)
         list_push(layout->code->arena, blocks, block);
 }
 
 /* Lays out what the statements need, from 0 on. Returns its bytes. */
-static LLVMValueRef lay_out(Layout *layout, Stmt *const *statements, int count) {
-    BlockList blocks = {0};
+static LLVMValueRef lay_out(MemoryLayout *layout, Stmt *const *statements, int count) {
+    MemoryBlockList blocks = {0};
     Lifetimes lifetimes = kernel_lifetimes(layout->code->arena, statements, count);
     for (int b = 0; b < lifetimes.buffers.count; b++)
         lay_out_buffer(layout, &blocks, &lifetimes.buffers.items[b]);
@@ -468,7 +468,7 @@ static LLVMValueRef lay_out(Layout *layout, Stmt *const *statements, int count) 
 /* --- the memory --- */
 
 LLVMValueRef temporary_bytes(Code *code, const Stmt *body) {
-    Layout layout = {.code = code, .overflow = constant_int(code->i1, 0)};
+    MemoryLayout layout = {.code = code, .overflow = constant_int(code->i1, 0)};
     LLVMValueRef bytes = lay_out(&layout, (Stmt *const[]){(Stmt *)body}, 1);
     if (bytes == index_constant(code, 0))
         return NULL;

@@ -16,14 +16,14 @@ static const double short_loop = 5e-6, patience = 0.3, all_patience = 1;
 static const double nap_seconds = 2e-3; /* so long without the processor gives a thread precedence when it wakes */
 
 /* A thread's share of a loop; a cache line of its own. */
-typedef struct Share {
+typedef struct LoopShare {
     _Alignas(LINE_BYTES) Reading reading;
-} Share;
+} LoopShare;
 
 /* Of the call that is watched; static because objects call back without a context. */
 static struct Watch {
     bool on;
-    Share *shares;
+    LoopShare *shares;
     int share_count;
     Reading loops;         /* of the caller, in loops */
     double path;           /* in loops */

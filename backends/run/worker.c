@@ -27,14 +27,14 @@ enum { HOPELESS = 4 };                     /* times slower than wanted: needs no
 static const double slow_seconds = 0.01;   /* longer calls need none either */
 static const double gather_seconds = 0.05; /* how long threads wait until all have a processor */
 
-typedef struct Buffer {
+typedef struct MappedBuffer {
     uint8_t *mapping, *data;
     size_t mapped, bytes;
-} Buffer;
+} MappedBuffer;
 
 /* The contents of an argument before a call, made from the seed. Most requests ask for those of the one before. */
 typedef struct Original {
-    Buffer buffer; /* read only; without a mapping: none yet */
+    MappedBuffer buffer; /* read only; without a mapping: none yet */
     ElementType type;
     int64_t count, low, high;
     uint64_t seed;
@@ -61,34 +61,34 @@ typedef struct Job {
     const void *object;
     LoaderSymbol *symbols; /* what the object needs from here */
     int symbol_count;
-    Buffer *buffers; /* without a mapping: the original itself, which calls only read */
+    MappedBuffer *buffers; /* without a mapping: the original itself, which calls only read */
     void **arguments;
     bool *wanted; /* outputs to return whole */
     int64_t *elements;
     ElementType *types;
 } Job;
 
-typedef int (*Entry)(const int64_t *sizes, void *const *arguments);
+typedef int (*CalledFunction)(const int64_t *sizes, void *const *arguments);
 
 /* --- buffers --- */
 
-static bool buffer_make(Buffer *buffer, size_t bytes) {
+static bool buffer_make(MappedBuffer *buffer, size_t bytes) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), inner = align_up(bytes, DATA_ALIGNMENT);
     size_t body = align_up(inner, page) + page;
     uint8_t *mapping = mmap(NULL, body + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED)
         return false;
-    *buffer = (Buffer){mapping, mapping + page + body - inner, body + 2 * page, bytes};
+    *buffer = (MappedBuffer){mapping, mapping + page + body - inner, body + 2 * page, bytes};
     return !mprotect(mapping + page, body, PROT_READ | PROT_WRITE);
 }
 
 /* Makes any further write to the buffer a fault. */
-static bool buffer_protect(const Buffer *buffer) {
+static bool buffer_protect(const MappedBuffer *buffer) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     return !mprotect(buffer->mapping + page, buffer->mapped - 2 * page, PROT_READ);
 }
 
-static void buffer_free(Buffer *buffer) {
+static void buffer_free(MappedBuffer *buffer) {
     if (buffer->mapping)
         munmap(buffer->mapping, buffer->mapped);
 }
@@ -123,7 +123,7 @@ static bool place_argument(Job *job, int64_t index, bool read_only, const void *
         job->arguments[index] = original->buffer.data;
         return true;
     }
-    Buffer *buffer = &job->buffers[index];
+    MappedBuffer *buffer = &job->buffers[index];
     job->fits = buffer_make(buffer, (size_t)job->elements[index] * (size_t)element_info[job->types[index]].bytes);
     if (!job->fits)
         return false;
@@ -207,7 +207,7 @@ static bool read_job(Arena *arena, Kept *kept, Wire *wire, Job *job) {
     int64_t *copy = ARENA_ARRAY(arena, int64_t, job->size_count + 1);
     memcpy(copy, sizes, (size_t)job->size_count * 8);
     job->sizes = copy;
-    job->buffers = ARENA_ARRAY(arena, Buffer, job->argument_count + 1);
+    job->buffers = ARENA_ARRAY(arena, MappedBuffer, job->argument_count + 1);
     job->arguments = ARENA_ARRAY(arena, void *, job->argument_count + 1);
     job->wanted = ARENA_ARRAY(arena, bool, job->argument_count + 1);
     job->elements = ARENA_ARRAY(arena, int64_t, job->argument_count + 1);
@@ -340,7 +340,7 @@ static void time_entry(Arena *arena, const Job *job, const WatchedCall *call, Ca
     put_times(answer, disturbance, calls.times.count, calls_times(&calls));
 }
 
-static void run_entry(Arena *arena, const Job *job, Entry entry, Wire *request, Wire *answer) {
+static void run_entry(Arena *arena, const Job *job, CalledFunction entry, Wire *request, Wire *answer) {
     WatchedCall call = {entry, job->sizes, job->arguments};
     int status;
     CallSeen seen = watch_call(&call, 1, true, &status);
@@ -375,7 +375,8 @@ static void run_job(Arena *arena, const Job *job, Wire *request, Wire *answer) {
     limit_memory(job->limit_bytes);
     LoadedObject *object =
         loader_load(arena, job->object, (size_t)job->object_bytes, job->symbols, job->symbol_count, &why);
-    Entry entry = object ? (Entry)(uintptr_t)loader_find(object, arena_printf(arena, "%s_call", job->symbol)) : NULL;
+    CalledFunction entry =
+        object ? (CalledFunction)(uintptr_t)loader_find(object, arena_printf(arena, "%s_call", job->symbol)) : NULL;
     limit_time(job->limit_seconds);
     running = job;
     if (!set_threads(job->threads))

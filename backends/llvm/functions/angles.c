@@ -20,18 +20,18 @@ static const double fused_parts[] = {0x1.921fb0p+1, 0x1.5110b4p-21, 0x1.846988p-
 static const double REDUCTION_LIMIT = 0x1p20, FUSED_LIMIT = 0x1p16;
 
 /* A part of a turn: x = (n + shift) * size * pi + r. */
-typedef struct Part {
+typedef struct TurnPart {
     double size, shift;
-} Part;
+} TurnPart;
 
-static LLVMValueRef count_parts(Lanes *l, LLVMValueRef x, const Part *part, LLVMValueRef *n) {
+static LLVMValueRef count_parts(Lanes *l, LLVMValueRef x, const TurnPart *part, LLVMValueRef *n) {
     if (part->shift == 0)
         return lanes_round_product(l, x, M_1_PI / part->size, n);
     LLVMValueRef shifted = lanes_fused(l, x, lanes_number(l, M_1_PI / part->size), lanes_number(l, -part->shift));
     return lanes_add(l, lanes_round_product(l, shifted, 1, n), lanes_number(l, part->shift));
 }
 
-static LLVMValueRef subtract_parts(Lanes *l, LLVMValueRef x, const Part *part, const double *pi, int count,
+static LLVMValueRef subtract_parts(Lanes *l, LLVMValueRef x, const TurnPart *part, const double *pi, int count,
                                    LLVMValueRef *n) {
     LLVMValueRef real = count_parts(l, x, part, n);
     for (int i = 0; i < count; i++)
@@ -40,7 +40,7 @@ static LLVMValueRef subtract_parts(Lanes *l, LLVMValueRef x, const Part *part, c
 }
 
 /* The first difference is exact; what the others lose is added to the last. */
-static LLVMValueRef subtract_short_parts(Lanes *l, LLVMValueRef x, const Part *part, LLVMValueRef *n) {
+static LLVMValueRef subtract_short_parts(Lanes *l, LLVMValueRef x, const TurnPart *part, LLVMValueRef *n) {
     LLVMValueRef real = count_parts(l, x, part, n), lost = lanes_number(l, 0);
     x = lanes_subtract(l, x, lanes_multiply(l, real, lanes_number(l, wide_parts[0] * part->size)));
     for (int i = 1; i < SHORT_PARTS - 1; i++) {
@@ -53,12 +53,12 @@ static LLVMValueRef subtract_short_parts(Lanes *l, LLVMValueRef x, const Part *p
     return lanes_subtract(l, x, lanes_subtract(l, last, lost)); /* -0 minus 0 is -0 */
 }
 
-static LLVMValueRef wide_reduction(Lanes *l, LLVMValueRef x, const Part *part, LLVMValueRef *n) {
+static LLVMValueRef wide_reduction(Lanes *l, LLVMValueRef x, const TurnPart *part, LLVMValueRef *n) {
     return l->code->target->fused_multiply_add ? subtract_parts(l, x, part, wide_fused_parts, FUSED_PARTS, n)
                                                : subtract_short_parts(l, x, part, n);
 }
 
-static LLVMValueRef float_in_double_reduction(Lanes *l, LLVMValueRef x, const Part *part, LLVMValueRef *n) {
+static LLVMValueRef float_in_double_reduction(Lanes *l, LLVMValueRef x, const TurnPart *part, LLVMValueRef *n) {
     Lanes wide = lanes_like(l->code, l->code->f64, x);
     LLVMValueRef bits, angle = LLVMBuildFPExt(l->b, x, wide.real, "");
     LLVMValueRef r = subtract_parts(&wide, angle, part, float_in_double_parts, 2, &bits);
@@ -66,7 +66,7 @@ static LLVMValueRef float_in_double_reduction(Lanes *l, LLVMValueRef x, const Pa
     return LLVMBuildFPTrunc(l->b, r, l->real, "");
 }
 
-static LLVMValueRef fused_reduction(Lanes *l, LLVMValueRef x, const Part *part, LLVMValueRef *n) {
+static LLVMValueRef fused_reduction(Lanes *l, LLVMValueRef x, const TurnPart *part, LLVMValueRef *n) {
     return subtract_parts(l, x, part, fused_parts, FUSED_PARTS, n);
 }
 
@@ -121,11 +121,11 @@ static LLVMValueRef tan_in_quadrant(Lanes *l, LLVMValueRef r, LLVMValueRef quadr
 
 /* --- by magnitude --- */
 
-typedef LLVMValueRef Reduction(Lanes *l, LLVMValueRef x, const Part *part, LLVMValueRef *n);
+typedef LLVMValueRef Reduction(Lanes *l, LLVMValueRef x, const TurnPart *part, LLVMValueRef *n);
 
 typedef struct Angle {
     Op op;
-    Part part;
+    TurnPart part;
     LLVMValueRef (*of_reduced)(Lanes *l, LLVMValueRef r, LLVMValueRef n);
 } Angle;
 

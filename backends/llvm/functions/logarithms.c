@@ -15,13 +15,13 @@ typedef struct Decomposed {
 } Decomposed;
 
 /* Constants for one width of real numbers. */
-typedef struct Layout {
+typedef struct FloatLayout {
     double least, up; /* the least normal number; the factor that makes smaller ones normal */
     int digits, up_digits, bias;
     int64_t one, sqrt_half, fraction; /* bits */
-} Layout;
+} FloatLayout;
 
-static const Layout layouts[] = {
+static const FloatLayout layouts[] = {
     {0x1p-126, 0x1p23, 23, 23, 127, 0x3f800000, 0x3f3504f3, 0x7fffff},
     {0x1p-1022, 0x1p52, 52, 52, 1023, 0x3ff0000000000000, 0x3fe6a09e667f3bcd, 0xfffffffffffff},
 };
@@ -36,7 +36,7 @@ static LLVMValueRef real_exponent(Lanes *l, LLVMValueRef exponent, LLVMValueRef 
 
 LLVMValueRef decompose_real(Lanes *l, LLVMValueRef x, LLVMValueRef *n) {
     bool wide = lanes_are_wide(l);
-    const Layout *layout = &layouts[wide];
+    const FloatLayout *layout = &layouts[wide];
     LLVMValueRef small = lanes_compare(l, LLVMRealOLT, x, layout->least);
     LLVMValueRef normal = lanes_select_where(l, small, lanes_multiply(l, x, lanes_number(l, layout->up)), x);
     LLVMValueRef bits = bits_of(l->code, normal), digits = lanes_whole(l, layout->digits);
