@@ -22,19 +22,19 @@
 
 enum { ROUNDS = 12, LIMIT_SECONDS = 5 };
 
-typedef struct Check {
+typedef struct InstrCheck {
     Compilation *c;
     const Instr *instr;
     const Target *target;
     const Program *program;
     void **inputs, **outputs; /* by argument of the program */
     Random random;
-} Check;
+} InstrCheck;
 
 /* --- the instruction alone --- */
 
 /* tensorize(ACC.i, NAME) for the outermost loop. */
-static Schedule *whole_schedule(Check *check) {
+static Schedule *whole_schedule(InstrCheck *check) {
     Arena *arena = check->c->arena;
     Schedule *schedule = ARENA_NEW(arena, Schedule);
     Prim *prim = ARENA_NEW(arena, Prim);
@@ -47,14 +47,14 @@ static Schedule *whole_schedule(Check *check) {
     return schedule;
 }
 
-static char *emit(Check *check, const Nest *nest, size_t *bytes, const char **why) {
+static char *emit(InstrCheck *check, const Nest *nest, size_t *bytes, const char **why) {
     Kernel *kernel = expand(check->c->arena, nest, NULL);
     EmitOptions options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true, .producer = "tensorc"};
     return backend_of(check->target)->emit(&kernel, 1, check->target, &options, bytes, why);
 }
 
 /* LLVM ends the process if the processor lacks the instruction, so a child process tries it. */
-static bool ends_well(Check *check, const Nest *nest) {
+static bool ends_well(InstrCheck *check, const Nest *nest) {
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
@@ -71,7 +71,7 @@ static bool ends_well(Check *check, const Nest *nest) {
     return child < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static char *make_object(Check *check, size_t *bytes) {
+static char *make_object(InstrCheck *check, size_t *bytes) {
     const char *why = backend_lacks(check->c->arena, backend_of(check->target), CAN_INSTRS);
     if (why) {
         diag(check->c->diagnostics, DIAG_instr_body, check->instr->loc, why);
@@ -95,7 +95,7 @@ static char *make_object(Check *check, size_t *bytes) {
 /* --- values --- */
 
 /* Integers with any bits; floats of many magnitudes, none near the ends of their range. */
-static Value random_value(Check *check, ElementType type) {
+static Value random_value(InstrCheck *check, ElementType type) {
     uint64_t bits = random_bits(&check->random);
     if (!type_is_float(type))
         return value_cast((Value){.type = TYPE_INT64, .integer = (int64_t)bits}, type);
@@ -105,7 +105,7 @@ static Value random_value(Check *check, ElementType type) {
 }
 
 /* The smallest, the largest, 0 and its neighbours. */
-static Value extreme_value(Check *check, ElementType type, unsigned which) {
+static Value extreme_value(InstrCheck *check, ElementType type, unsigned which) {
     if (type_is_float(type)) {
         static const double reals[] = {-0x1p4, 0x1p4, 0, 1, -1, 0x1.8p0};
         return value_cast((Value){.type = TYPE_DOUBLE, .real = reals[which % 6]}, type);
@@ -116,7 +116,7 @@ static Value extreme_value(Check *check, ElementType type, unsigned which) {
 
 /* The first rounds have all operands at one end, then at different ends, then mixed extremes. Later rounds are
  * random. */
-static Value value_for(Check *check, int round, int argument, ElementType type) {
+static Value value_for(InstrCheck *check, int round, int argument, ElementType type) {
     if (round < 4)
         return extreme_value(check, type, (unsigned)(round >> (argument & 1)) & 1);
     if (round < 7)
@@ -124,11 +124,11 @@ static Value value_for(Check *check, int round, int argument, ElementType type) 
     return random_value(check, type);
 }
 
-static int64_t elements_of(const Check *check, int argument) {
+static int64_t elements_of(const InstrCheck *check, int argument) {
     return tensor_elements(check->program->arguments[argument].tensor);
 }
 
-static void fill(Check *check, int round) {
+static void fill(InstrCheck *check, int round) {
     for (int i = 0; i < check->program->argument_count; i++) {
         ElementType type = check->program->arguments[i].tensor->type;
         for (int64_t e = 0; e < elements_of(check, i); e++)
@@ -136,7 +136,7 @@ static void fill(Check *check, int round) {
     }
 }
 
-static void make_buffers(Check *check) {
+static void make_buffers(InstrCheck *check) {
     int count = check->program->argument_count;
     check->inputs = ARENA_ARRAY(check->c->arena, void *, count);
     check->outputs = ARENA_ARRAY(check->c->arena, void *, count);
@@ -152,7 +152,7 @@ static void make_buffers(Check *check) {
 /* --- comparing --- */
 
 /* The elements of an operand that one result is made of: "a(3, 0) = 7, a(3, 1) = 255". */
-static void add_operand(Check *check, Text *text, int argument, const Mismatch *wrong) {
+static void add_operand(InstrCheck *check, Text *text, int argument, const Mismatch *wrong) {
     const Tensor *tensor = check->program->arguments[argument].tensor;
     const Stage *stage = check->program->stages[check->program->stage_count - 1];
     int operand = (argument + 1) % check->program->argument_count;
@@ -179,7 +179,7 @@ static void add_operand(Check *check, Text *text, int argument, const Mismatch *
     }
 }
 
-static void report_mismatch(Check *check, const Mismatch *wrong) {
+static void report_mismatch(InstrCheck *check, const Mismatch *wrong) {
     Text index = {.arena = check->c->arena}, operands = {.arena = check->c->arena};
     for (int d = 0; d < wrong->tensor->rank; d++)
         text_add(&index, "%s%lld", d ? ", " : "", (long long)wrong->index[d]);
@@ -190,7 +190,7 @@ static void report_mismatch(Check *check, const Mismatch *wrong) {
     diag_note(check->c->diagnostics, (Loc){0}, "with %s", operands.text);
 }
 
-static bool compare(Check *check) {
+static bool compare(InstrCheck *check) {
     int status = 0, output = check->program->argument_count - 1;
     const char *why = "";
     Interpreter *interpreter = interpreter_new(check->program, NULL, check->inputs, &status, &why);
@@ -204,7 +204,7 @@ static bool compare(Check *check) {
     return count == 0;
 }
 
-static bool run_round(Check *check, Runner *runner, const void *object, size_t bytes) {
+static bool run_round(InstrCheck *check, Runner *runner, const void *object, size_t bytes) {
     RunResult result;
     RunRequest request = {.object = object,
                           .object_bytes = bytes,
@@ -221,7 +221,7 @@ static bool run_round(Check *check, Runner *runner, const void *object, size_t b
     return false;
 }
 
-static bool run_rounds(Check *check, const void *object, size_t bytes) {
+static bool run_rounds(InstrCheck *check, const void *object, size_t bytes) {
     const char *why = "";
     const RunnerKind *kind = backend_of(check->target)->runner;
     Runner *runner = kind->open(check->c->arena, NULL, (Patience){HUGE_VAL, NULL}, &why, NULL);
@@ -252,7 +252,7 @@ static bool check_instr(Compilation *c, const Instr *instr, const Target *target
     if (is_checked(c, instr, target))
         return true;
     list_push(c->arena, &c->checked_instrs, ((struct CheckedInstr){instr, target}));
-    Check check = {.c = c, .instr = instr, .target = target, .program = instr->program};
+    InstrCheck check = {.c = c, .instr = instr, .target = target, .program = instr->program};
     size_t bytes = 0;
     char *object = make_object(&check, &bytes);
     bool runs = target->host && backend_can(backend_of(target), CAN_RUN);

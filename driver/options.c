@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef enum Form { FORM_FLAG, FORM_JOINED, FORM_EQUALS, FORM_PREFIX } Form;
+typedef enum OptionForm { FORM_FLAG, FORM_JOINED, FORM_EQUALS, FORM_PREFIX } OptionForm;
 typedef enum OptionGroup {
     GROUP_OUTPUT,
     GROUP_CODE,
@@ -34,23 +34,23 @@ typedef enum OptionId {
 } OptionId;
 
 /* An option on the command line, for the reader of its row. */
-typedef struct Given {
+typedef struct GivenOption {
     Arena *arena;
     const char *spelling, *text; /* text: the value; NULL: of a flag */
     int number;                  /* of the row */
     Options *options;
     void *to; /* the row's field of them */
-} Given;
-typedef int Reader(const Given *given); /* returns STATUS_GO_ON, or the status to end with */
-#define OPTION(id, form, spelling, argument, group, reader, field, number, help) static Reader read_##reader;
+} GivenOption;
+typedef int ReadOption(const GivenOption *given); /* returns STATUS_GO_ON, or the status to end with */
+#define OPTION(id, form, spelling, argument, group, reader, field, number, help) static ReadOption read_##reader;
 #include "driver/options.def"
 #undef OPTION
 
 static const struct OptionRow {
-    Form form;
+    OptionForm form;
     const char *spelling, *argument;
     OptionGroup group;
-    Reader *read;
+    ReadOption *read;
     size_t offset; /* of the field in Options */
     int number;
     const char *help;
@@ -156,7 +156,7 @@ static int read_integer(const char *spelling, const char *text, int64_t low, int
 }
 
 /* The row's number is the least count. */
-static int read_count(const Given *given) {
+static int read_count(const GivenOption *given) {
     int64_t number = 0;
     int status = read_integer(given->spelling, given->text, given->number, INT_MAX, &number);
     if (status == STATUS_GO_ON)
@@ -164,7 +164,7 @@ static int read_count(const Given *given) {
     return status;
 }
 
-static int read_seed(const Given *given) {
+static int read_seed(const GivenOption *given) {
     char *end;
     errno = 0;
     *(uint64_t *)given->to = strtoull(given->text, &end, 0);
@@ -173,7 +173,7 @@ static int read_seed(const Given *given) {
     return STATUS_GO_ON;
 }
 
-static int read_time(const Given *given) {
+static int read_time(const GivenOption *given) {
     char *end;
     double number = strtod(given->text, &end);
     static const struct {
@@ -188,7 +188,7 @@ static int read_time(const Given *given) {
     return usage("%s needs a time such as 90s, 15m or 2h, not '%s'", given->spelling, given->text);
 }
 
-static int read_error(const Given *given) {
+static int read_error(const GivenOption *given) {
     char *end;
     double number = strtod(given->text, &end);
     if (end == given->text || *end || !(number >= 0 && number < 1))
@@ -197,7 +197,7 @@ static int read_error(const Given *given) {
     return STATUS_GO_ON;
 }
 
-static int read_define(const Given *given) {
+static int read_define(const GivenOption *given) {
     const char *text = given->text, *equals = strchr(text, '=');
     size_t length = equals ? (size_t)(equals - text) : 0;
     if (!length || strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != length)
@@ -209,7 +209,7 @@ static int read_define(const Given *given) {
     return status;
 }
 
-static int read_named_file(const Given *given) {
+static int read_named_file(const GivenOption *given) {
     const char *text = given->text, *equals = strchr(text, '=');
     if (!equals || equals == text || !equals[1])
         return usage("%s needs NAME=FILE.npy, not '%s'", given->spelling, text);
@@ -218,7 +218,7 @@ static int read_named_file(const Given *given) {
     return STATUS_GO_ON;
 }
 
-static int read_level(const Given *given) {
+static int read_level(const GivenOption *given) {
     static const char *const names[] = {"0", "1", "2", "3", "tune"};
     if (!*given->text) { /* -O alone, as for cc */
         *(Level *)given->to = LEVEL_1;
@@ -232,7 +232,7 @@ static int read_level(const Given *given) {
     return usage("-O needs 0, 1, 2, 3 or tune, not '%s'", given->text);
 }
 
-static int read_targets(const Given *given) {
+static int read_targets(const GivenOption *given) {
     if (!strcmp(given->text, "help"))
         return print_targets();
     given->options->targets.count = 0;
@@ -247,12 +247,12 @@ static int read_targets(const Given *given) {
     }
 }
 
-static int read_text(const Given *given) {
+static int read_text(const GivenOption *given) {
     *(const char **)given->to = given->text;
     return *given->text ? STATUS_GO_ON : usage("%s needs a name", given->spelling);
 }
 
-static int read_choice(const Given *given, const NamedChoice *choices) {
+static int read_choice(const GivenOption *given, const NamedChoice *choices) {
     if (!strcmp(given->text, "help"))
         return print_choices(choices);
     *(const char **)given->to = given->text;
@@ -266,24 +266,24 @@ static int read_choice(const Given *given, const NamedChoice *choices) {
     return wrong ? usage("%s: %s", given->spelling, wrong) : STATUS_GO_ON;
 }
 
-static int read_search(const Given *given) {
+static int read_search(const GivenOption *given) {
     return read_choice(given, search_policies);
 }
 
-static int read_scheduler(const Given *given) {
+static int read_scheduler(const GivenOption *given) {
     return read_choice(given, scheduler_policies);
 }
 
-static int read_cost_model(const Given *given) {
+static int read_cost_model(const GivenOption *given) {
     return read_choice(given, cost_models);
 }
 
-static int read_folder(const Given *given) {
+static int read_folder(const GivenOption *given) {
     list_push(given->arena, &given->options->paths, given->text);
     return STATUS_GO_ON;
 }
 
-static int read_letters(const Given *given) {
+static int read_letters(const GivenOption *given) {
     if (!strcmp(given->text, "help"))
         return print_letters();
     for (const char *letter = given->text; *letter; letter++) {
@@ -297,7 +297,7 @@ static int read_letters(const Given *given) {
     return STATUS_GO_ON;
 }
 
-static int read_format(const Given *given) {
+static int read_format(const GivenOption *given) {
     bool json = *(bool *)given->to = !strcmp(given->text, "json");
     return json || !strcmp(given->text, "text")
                ? STATUS_GO_ON
@@ -306,28 +306,28 @@ static int read_format(const Given *given) {
 
 /* --- flags --- */
 
-static int read_flag(const Given *given) {
+static int read_flag(const GivenOption *given) {
     *(bool *)given->to = given->number;
     return STATUS_GO_ON;
 }
 
-static int read_mode(const Given *given) {
+static int read_mode(const GivenOption *given) {
     *(Mode *)given->to = (Mode)given->number;
     return STATUS_GO_ON;
 }
 
-static int read_help(const Given *given) {
+static int read_help(const GivenOption *given) {
     (void)given;
     return print_help();
 }
 
-static int read_version(const Given *given) {
+static int read_version(const GivenOption *given) {
     (void)given;
     puts("tensorc " PACKAGE_VERSION);
     return 0;
 }
 
-static int read_target_list(const Given *given) {
+static int read_target_list(const GivenOption *given) {
     (void)given;
     return print_targets();
 }
@@ -422,7 +422,7 @@ static int read_word(Arena *arena, char **argv, int *at, Options *options) {
             return usage("%s needs %s", word, rows[id].argument);
     }
     const struct OptionRow *row = &rows[id];
-    return row->read(&(Given){arena, row->spelling, value, row->number, options, (char *)options + row->offset});
+    return row->read(&(GivenOption){arena, row->spelling, value, row->number, options, (char *)options + row->offset});
 }
 
 static bool mode_takes_header(Mode mode) {

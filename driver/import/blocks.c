@@ -19,18 +19,18 @@ enum { MOST_BLOCKS = 32, MOST_STEPS = 20000 };
 /* --- texts without names ------------------------------------------------------------------------------------------ */
 
 /* A piece of a text: a name of the source, or what stands between names. */
-typedef struct Token {
+typedef struct TextToken {
     const char *at;
     size_t length;
     Name *name; /* NULL: no name of a tensor or a size */
-} Token;
+} TextToken;
 
 static bool in_word(char c) {
     return isalnum((unsigned char)c) || c == '_' || c == '.';
 }
 
-static Token token_at(Import *import, const char *at) {
-    Token token = {at, 1, NULL};
+static TextToken token_at(Import *import, const char *at) {
+    TextToken token = {at, 1, NULL};
     bool word = in_word(*at), is_name = word && !isdigit((unsigned char)*at) && *at != '.';
     while (word ? in_word(at[token.length]) : at[token.length] && !in_word(at[token.length]))
         token.length++;
@@ -41,12 +41,12 @@ static Token token_at(Import *import, const char *at) {
     return token;
 }
 
-typedef LIST(Token) Tokens;
+typedef LIST(TextToken) TextTokens;
 
-static Tokens tokens_of(Import *import, const char *text) {
-    Tokens tokens = {0};
+static TextTokens tokens_of(Import *import, const char *text) {
+    TextTokens tokens = {0};
     while (*text) {
-        Token token = token_at(import, text);
+        TextToken token = token_at(import, text);
         list_push(import->arena, &tokens, token);
         text += token.length;
     }
@@ -54,7 +54,7 @@ static Tokens tokens_of(Import *import, const char *text) {
 }
 
 #define EACH_TOKEN(token, tokens)                                                                                      \
-    for (const Token *token = (tokens).items; token < (tokens).items + (tokens).count; token++)
+    for (const TextToken *token = (tokens).items; token < (tokens).items + (tokens).count; token++)
 
 /* --- what is known of the steps ----------------------------------------------------------------------------------- */
 
@@ -62,7 +62,7 @@ typedef struct Steps {
     Import *import;
     Arena *scratch; /* of one look at runs */
     int count;
-    Tokens *tokens;
+    TextTokens *tokens;
     uint64_t *kinds; /* hashes of the texts without names */
     Map defined;     /* the first step that mentions a name, plus 1 */
     Map last;        /* the last one, plus 1 */
@@ -78,7 +78,7 @@ static int step_of(const Map *map, const Name *name) {
     return (int)(intptr_t)address_map_get(map, name) - 1;
 }
 
-static bool is_tensor(const Token *token) {
+static bool is_tensor(const TextToken *token) {
     return token->name && token->name->kind == NAME_TENSOR;
 }
 
@@ -101,7 +101,7 @@ static void look_at_step(Steps *steps, int number) {
 static Steps look_at_steps(Import *import) {
     Steps steps = {.import = import, .count = import->steps.count};
     steps.kinds = ARENA_ARRAY(import->arena, uint64_t, steps.count + 1);
-    steps.tokens = ARENA_ARRAY(import->arena, Tokens, steps.count + 1);
+    steps.tokens = ARENA_ARRAY(import->arena, TextTokens, steps.count + 1);
     for (int i = 0; i < steps.count; i++)
         look_at_step(&steps, i);
     for (int i = 0; i < import->outputs.count; i++)
@@ -114,12 +114,12 @@ static Steps look_at_steps(Import *import) {
 
 typedef LIST(Name *) Names;
 
-typedef struct Run {
+typedef struct StepRun {
     int begin, length;
     Names names; /* in the order of their first places */
     Names takes, gives;
     const char *text; /* with numbers for the names, and what they are */
-} Run;
+} StepRun;
 
 static int place_of(const Names *names, const Name *name) {
     for (int i = 0; i < names->count; i++)
@@ -128,7 +128,7 @@ static int place_of(const Names *names, const Name *name) {
     return -1;
 }
 
-static bool is_made_before(const Steps *steps, const Run *run, const Name *name) {
+static bool is_made_before(const Steps *steps, const StepRun *run, const Name *name) {
     const Operand *operand = name->operand;
     bool argument = operand && operand->known;
     for (int i = 0; operand && i < steps->import->inputs.count; i++)
@@ -136,7 +136,7 @@ static bool is_made_before(const Steps *steps, const Run *run, const Name *name)
     return argument || step_of(&steps->defined, name) < run->begin;
 }
 
-static void add_name(const Steps *steps, Run *run, Text *text, Name *name) {
+static void add_name(const Steps *steps, StepRun *run, Text *text, Name *name) {
     Arena *arena = steps->scratch;
     int place = place_of(&run->names, name);
     if (place < 0) {
@@ -154,8 +154,8 @@ static void add_name(const Steps *steps, Run *run, Text *text, Name *name) {
     text_add(text, "@%d", place);
 }
 
-static Run run_at(const Steps *steps, int begin, int length) {
-    Run run = {.begin = begin, .length = length};
+static StepRun run_at(const Steps *steps, int begin, int length) {
+    StepRun run = {.begin = begin, .length = length};
     Text text = {.arena = steps->scratch};
     for (int i = begin; i < begin + length; i++)
         EACH_TOKEN(token, steps->tokens[i])
@@ -167,7 +167,7 @@ static Run run_at(const Steps *steps, int begin, int length) {
     return run;
 }
 
-static bool takes_size(const Run *run, const char *name) {
+static bool takes_size(const StepRun *run, const char *name) {
     for (int k = 0; k < run->takes.count; k++)
         for (int d = 0; d < run->takes.items[k]->operand->rank; d++)
             if (sizes_equal(run->takes.items[k]->operand->shape[d], size_symbol(name)))
@@ -177,7 +177,7 @@ static bool takes_size(const Run *run, const char *name) {
 
 /* Whether the run can be a def: what it takes and gives are tensors with shapes, and what it takes has the run-time
  * sizes that its text has. */
-static bool can_be_def(const Steps *steps, const Run *run) {
+static bool can_be_def(const Steps *steps, const StepRun *run) {
     for (int i = 0; i < run->takes.count; i++)
         if (!run->takes.items[i]->operand)
             return false;
@@ -193,20 +193,20 @@ static bool can_be_def(const Steps *steps, const Run *run) {
 
 /* --- the best one ------------------------------------------------------------------------------------------------- */
 
-typedef struct Window {
+typedef struct StepWindow {
     uint64_t hash;
     int begin;
-} Window;
+} StepWindow;
 
 static int compare_windows(const void *a, const void *b) {
-    const Window *x = a, *y = b;
+    const StepWindow *x = a, *y = b;
     return x->hash != y->hash ? (x->hash < y->hash ? -1 : 1) : x->begin - y->begin;
 }
 
-typedef LIST(Run) Runs;
+typedef LIST(StepRun) StepRuns;
 
 /* The windows that do not overlap one before them; how many there are. */
-static int apart(Window *windows, int count, int length) {
+static int apart(StepWindow *windows, int count, int length) {
     int kept = 0;
     for (int i = 0; i < count; i++)
         if (!kept || windows[i].begin >= windows[kept - 1].begin + length)
@@ -215,10 +215,10 @@ static int apart(Window *windows, int count, int length) {
 }
 
 /* The runs that are the same as the first one of the windows. */
-static Runs same_runs(const Steps *steps, const Window *windows, int count, int length) {
-    Runs runs = {0};
+static StepRuns same_runs(const Steps *steps, const StepWindow *windows, int count, int length) {
+    StepRuns runs = {0};
     for (int i = 0; i < count; i++) {
-        Run run = run_at(steps, windows[i].begin, length);
+        StepRun run = run_at(steps, windows[i].begin, length);
         if (can_be_def(steps, &run) && (!runs.count || !strcmp(run.text, runs.items[0].text)))
             list_push(steps->scratch, &runs, run);
     }
@@ -226,7 +226,7 @@ static Runs same_runs(const Steps *steps, const Window *windows, int count, int 
 }
 
 /* Whether an argument of the def is a weight in all runs. */
-static bool is_weight(const Runs *runs, int take) {
+static bool is_weight(const StepRuns *runs, int take) {
     for (int run = 0; run < runs->count; run++)
         if (!runs->items[run].takes.items[take]->operand->known)
             return false;
@@ -239,7 +239,7 @@ static int saved(int count, int length) {
 
 /* What is saved, and less for each tensor beyond one that a call takes, weights apart, and beyond one that it gives: a
  * block of a network has one of each. */
-static int score(const Runs *runs) {
+static int score(const StepRuns *runs) {
     int takes = 0;
     for (int i = 0; runs->count && i < runs->items[0].takes.count; i++)
         takes += !is_weight(runs, i);
@@ -250,14 +250,14 @@ static int score(const Runs *runs) {
 
 /* The places of the best runs so far, of which there are none at first. */
 typedef struct Best {
-    Window *windows;
+    StepWindow *windows;
     int count, length, score;
 } Best;
 
-static void best_of_length(const Steps *steps, int length, Window *windows, Best *best) {
+static void best_of_length(const Steps *steps, int length, StepWindow *windows, Best *best) {
     int count = steps->count - length + 1;
     for (int i = 0; i < count; i++)
-        windows[i] = (Window){
+        windows[i] = (StepWindow){
             hashed(14695981039346656037u, (const char *)(steps->kinds + i), sizeof *steps->kinds * (size_t)length), i};
     qsort(windows, (size_t)count, sizeof *windows, compare_windows);
     for (int begin = 0, end; begin < count; begin = end) {
@@ -267,7 +267,7 @@ static void best_of_length(const Steps *steps, int length, Window *windows, Best
         if (saved(separate, length) <= best->score)
             continue;
         arena_reset(steps->scratch);
-        Runs runs = same_runs(steps, windows + begin, separate, length);
+        StepRuns runs = same_runs(steps, windows + begin, separate, length);
         if (score(&runs) <= best->score)
             continue;
         *best = (Best){best->windows, runs.count, length, score(&runs)};
@@ -276,9 +276,9 @@ static void best_of_length(const Steps *steps, int length, Window *windows, Best
     }
 }
 
-static Runs best_runs(const Steps *steps) {
-    Best best = {ARENA_ARRAY(steps->import->arena, Window, steps->count + 1), 0, 0, LEAST_SAVED - 1};
-    Window *windows = ARENA_ARRAY(steps->import->arena, Window, steps->count + 1);
+static StepRuns best_runs(const Steps *steps) {
+    Best best = {ARENA_ARRAY(steps->import->arena, StepWindow, steps->count + 1), 0, 0, LEAST_SAVED - 1};
+    StepWindow *windows = ARENA_ARRAY(steps->import->arena, StepWindow, steps->count + 1);
     int longest = steps->count / 2 < LONGEST ? steps->count / 2 : LONGEST;
     for (int length = SHORTEST; length <= longest; length++)
         best_of_length(steps, length, windows, &best);
@@ -291,7 +291,7 @@ static Runs best_runs(const Steps *steps) {
 /* The sizes of the def: those that are equal in all runs have one name, or are the number. */
 typedef struct BlockSizes {
     Import *import;
-    const Runs *runs;
+    const StepRuns *runs;
     LIST(struct BlockSize {
         int take;      /* it stands there first, */
         int dimension; /* in this one */
@@ -349,7 +349,7 @@ static Size block_size(BlockSizes *s, int take, int dimension) {
 }
 
 /* What the names of an argument end with in all runs, from a word on; or its name in the first one. */
-static const char *argument_name(Import *import, const Runs *runs, int take) {
+static const char *argument_name(Import *import, const StepRuns *runs, int take) {
     const char *first = runs->items[0].takes.items[take]->text, *end = first + strlen(first), *same = first;
     for (int run = 1; run < runs->count; run++) {
         const char *other = runs->items[run].takes.items[take]->text, *at = end, *other_end = other + strlen(other);
@@ -365,7 +365,7 @@ static const char *argument_name(Import *import, const Runs *runs, int take) {
 }
 
 /* The names that the statements of the def have instead of those of the first run. */
-static Names argument_names(Import *import, const Runs *runs) {
+static Names argument_names(Import *import, const StepRuns *runs) {
     Names names = {0};
     for (int i = 0; i < runs->items[0].takes.count; i++) {
         Name *name = ARENA_NEW(import->arena, Name);
@@ -376,8 +376,8 @@ static Names argument_names(Import *import, const Runs *runs) {
     return names;
 }
 
-static const char *block_head(Import *import, const Runs *runs, const Names *names, const char *name) {
-    const Run *first = &runs->items[0];
+static const char *block_head(Import *import, const StepRuns *runs, const Names *names, const char *name) {
+    const StepRun *first = &runs->items[0];
     BlockSizes sizes = {.import = import, .runs = runs};
     LIST(const char *) words = {0}, results = {0};
     for (int weight = 0; weight < 2; weight++)
@@ -399,7 +399,7 @@ static const char *block_head(Import *import, const Runs *runs, const Names *nam
     return text.text;
 }
 
-static const char *renamed(Import *import, const Run *run, const Names *names, Tokens statements) {
+static const char *renamed(Import *import, const StepRun *run, const Names *names, TextTokens statements) {
     Text text = {.arena = import->arena};
     EACH_TOKEN(token, statements) {
         int take = token->name ? place_of(&run->takes, token->name) : -1;
@@ -411,11 +411,11 @@ static const char *renamed(Import *import, const Run *run, const Names *names, T
     return text.text;
 }
 
-static void add_block(const Steps *steps, const Runs *runs, const char *name) {
+static void add_block(const Steps *steps, const StepRuns *runs, const char *name) {
     Import *import = steps->import;
     Text text = {.arena = import->arena};
     Names names = argument_names(import, runs);
-    const Run *first = &runs->items[0];
+    const StepRun *first = &runs->items[0];
     text_add(&text, "%s", block_head(import, runs, &names, name));
     for (int i = 0; i < first->length; i++)
         add_statements(&text, renamed(import, first, &names, steps->tokens[first->begin + i]));
@@ -423,7 +423,7 @@ static void add_block(const Steps *steps, const Runs *runs, const char *name) {
     list_push(import->arena, &import->blocks, text.text);
 }
 
-static const char *block_call(Import *import, const Runs *runs, const Run *run, const char *name) {
+static const char *block_call(Import *import, const StepRuns *runs, const StepRun *run, const char *name) {
     LIST(const char *) words = {0}, results = {0};
     for (int weight = 0; weight < 2; weight++)
         for (int i = 0; i < run->takes.count; i++)
@@ -436,7 +436,7 @@ static const char *block_call(Import *import, const Runs *runs, const Run *run, 
 }
 
 /* The steps with calls in place of the runs. */
-static void put_calls(Import *import, const Runs *runs, const char *name) {
+static void put_calls(Import *import, const StepRuns *runs, const char *name) {
     int to = 0, next = 0, from = 0;
     while (from < import->steps.count)
         if (next < runs->count && from == runs->items[next].begin) {
@@ -452,7 +452,7 @@ static void put_calls(Import *import, const Runs *runs, const char *name) {
 static bool find_block(Import *import, Arena *scratch) {
     Steps steps = look_at_steps(import);
     steps.scratch = scratch;
-    Runs runs = best_runs(&steps);
+    StepRuns runs = best_runs(&steps);
     if (runs.count < 2)
         return false;
     const char *name = fresh_name(import, "block");

@@ -10,14 +10,14 @@ enum { MOST_DEPTH = 64, MOST_NODES = 1 << 20 };
 
 typedef struct Call {
     Model *model;
-    const Function *function;
-    const Node *node;
+    const ModelFunction *function;
+    const ModelNode *node;
     const char *label; /* no other call has it */
 } Call;
 
-static const Function *function_of(const Model *model, const Node *node) {
+static const ModelFunction *function_of(const Model *model, const ModelNode *node) {
     for (int i = 0; i < model->functions.count; i++) {
-        const Function *function = model->functions.items[i];
+        const ModelFunction *function = model->functions.items[i];
         if (!strcmp(function->name, node->kind) && !strcmp(function->domain, node->domain))
             return function;
     }
@@ -51,7 +51,7 @@ static NodeNames names_in_call(const Call *call, const NodeNames *names) {
 }
 
 /* One that refers to an attribute of the call is that, or its default; without either the node does not have it. */
-static void add_attribute(const Call *call, Node *node, Attribute *inside) {
+static void add_attribute(const Call *call, ModelNode *node, Attribute *inside) {
     if (*inside->reference) {
         const Attribute *given = find_attribute(&call->node->attributes, inside->reference);
         if (!given)
@@ -66,9 +66,9 @@ static void add_attribute(const Call *call, Node *node, Attribute *inside) {
     list_push(call->model->arena, &node->attributes, inside);
 }
 
-static Node *node_in_call(const Call *call, const Node *inside) {
-    Node *node = ARENA_NEW(call->model->arena, Node);
-    *node = (Node){.name = inside->name, .kind = inside->kind, .domain = inside->domain};
+static ModelNode *node_in_call(const Call *call, const ModelNode *inside) {
+    ModelNode *node = ARENA_NEW(call->model->arena, ModelNode);
+    *node = (ModelNode){.name = inside->name, .kind = inside->kind, .domain = inside->domain};
     if (*inside->name)
         node->name = arena_printf(call->model->arena, "%s/%s", call->label, inside->name);
     node->inputs = names_in_call(call, &inside->inputs);
@@ -78,7 +78,7 @@ static Node *node_in_call(const Call *call, const Node *inside) {
     return node;
 }
 
-static bool expand_node(Model *model, Node *node, int depth, int *calls);
+static bool expand_node(Model *model, ModelNode *node, int depth, int *calls);
 
 /* An input that is an output too gets the output's name. */
 static bool expand_outputs(const Call *call, int depth, int *calls) {
@@ -87,8 +87,8 @@ static bool expand_outputs(const Call *call, int depth, int *calls) {
         const char *name = call->function->outputs.items[i];
         if (place_of(&call->function->inputs, name) < 0)
             continue;
-        Node *node = ARENA_NEW(call->model->arena, Node);
-        *node = (Node){.name = call->label, .kind = "Identity", .domain = ""};
+        ModelNode *node = ARENA_NEW(call->model->arena, ModelNode);
+        *node = (ModelNode){.name = call->label, .kind = "Identity", .domain = ""};
         list_push(call->model->arena, &node->inputs, name_in_call(call, name));
         list_push(call->model->arena, &node->outputs, call->node->outputs.items[i]);
         good = expand_node(call->model, node, depth, calls);
@@ -105,7 +105,7 @@ static bool expand_call(const Call *call, int depth, int *calls) {
     return good && expand_outputs(call, depth, calls);
 }
 
-static bool expand_node(Model *model, Node *node, int depth, int *calls) {
+static bool expand_node(Model *model, ModelNode *node, int depth, int *calls) {
     Call call = {.model = model, .function = function_of(model, node), .node = node};
     if (!call.function) {
         node->number = model->nodes.count;
@@ -121,8 +121,8 @@ bool expand_functions(Model *model) {
     bool good = true;
     if (!model->functions.count)
         return true;
-    NodeList before = model->nodes;
-    model->nodes = (NodeList){0};
+    ModelNodes before = model->nodes;
+    model->nodes = (ModelNodes){0};
     for (int i = 0; i < before.count && good; i++)
         good = expand_node(model, before.items[i], 0, &calls);
     return good;

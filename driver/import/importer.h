@@ -69,7 +69,7 @@ typedef struct Step {
 typedef struct Import {
     Arena *arena;
     Model *model;
-    const Node *node; /* the present one */
+    const ModelNode *node; /* the present one */
     bool failed;
     NameTable operands;     /* by their names in the model */
     NameTable names;        /* of the source */

@@ -121,7 +121,7 @@ static Attribute *new_attribute(ModelReader *reader, Bytes bytes) {
 enum { NODE_INPUT = 1, NODE_OUTPUT, NODE_NAME, NODE_KIND, NODE_ATTRIBUTE, NODE_DOMAIN = 7 };
 
 static void read_node(ModelReader *reader, const WireField *field, void *to) {
-    Node *node = to;
+    ModelNode *node = to;
     if (field->kind != WIRE_BYTES)
         return;
     const char *text = field->number == NODE_ATTRIBUTE ? "" : wire_text(reader->arena, field->bytes);
@@ -150,8 +150,8 @@ static Declared *new_declared(ModelReader *reader, Bytes bytes) {
     return declared;
 }
 
-static Node *new_node(ModelReader *reader, Bytes bytes) {
-    Node *node = ARENA_NEW(reader->arena, Node);
+static ModelNode *new_node(ModelReader *reader, Bytes bytes) {
+    ModelNode *node = ARENA_NEW(reader->arena, ModelNode);
     node->name = node->kind = node->domain = "";
     node->number = reader->model->nodes.count;
     read_message(reader, bytes, read_node, node);
@@ -163,7 +163,7 @@ static void read_graph(ModelReader *reader, const WireField *field, void *to) {
     if (field->kind != WIRE_BYTES)
         return;
     if (field->number == GRAPH_NODE) {
-        Node *node = new_node(reader, field->bytes);
+        ModelNode *node = new_node(reader, field->bytes);
         list_push(reader->arena, &model->nodes, node);
     } else if (field->number == GRAPH_TENSOR)
         list_push(reader->arena, &model->tensors, read_tensor(reader->arena, field->bytes, &reader->error));
@@ -177,7 +177,7 @@ enum { FUNCTION_NAME = 1, FUNCTION_INPUT = 4, FUNCTION_OUTPUT, FUNCTION_NODE = 7
 enum { FUNCTION_DEFAULT = 11 };
 
 static void read_function(ModelReader *reader, const WireField *field, void *to) {
-    Function *function = to;
+    ModelFunction *function = to;
     if (field->kind != WIRE_BYTES)
         return;
     if (field->number == FUNCTION_NAME)
@@ -216,7 +216,7 @@ static void read_model(ModelReader *reader, const WireField *field, void *to) {
     if (field->number == MODEL_GRAPH)
         read_message(reader, field->bytes, read_graph, model);
     else if (field->number == MODEL_FUNCTION) {
-        Function *function = ARENA_NEW(reader->arena, Function);
+        ModelFunction *function = ARENA_NEW(reader->arena, ModelFunction);
         function->name = function->domain = "";
         read_message(reader, field->bytes, read_function, function);
         list_push(reader->arena, &model->functions, function);

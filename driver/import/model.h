@@ -41,22 +41,22 @@ typedef struct Attribute {
 typedef LIST(const char *) NodeNames;
 typedef LIST(Attribute *) NodeAttributes;
 
-typedef struct Node {
+typedef struct ModelNode {
     const char *name, *kind, *domain;
     NodeNames inputs, outputs; /* "" stands for none */
     NodeAttributes attributes;
     int number; /* among the nodes of the graph, from 0 */
-} Node;
+} ModelNode;
 
-typedef LIST(Node *) NodeList;
+typedef LIST(ModelNode *) ModelNodes;
 
 /* An operator that the model defines by nodes. */
-typedef struct Function {
+typedef struct ModelFunction {
     const char *name, *domain;
     NodeNames inputs, outputs;
     NodeAttributes defaults;
-    NodeList nodes;
-} Function;
+    ModelNodes nodes;
+} ModelFunction;
 
 typedef struct Declared {
     const char *name;
@@ -68,10 +68,10 @@ typedef struct Declared {
 typedef struct Model {
     Arena *arena;
     const char *path;
-    Bytes file;     /* mapped */
-    int64_t opset;  /* of ONNX's own operators */
-    NodeList nodes; /* calls of functions are their nodes */
-    LIST(Function *) functions;
+    Bytes file;       /* mapped */
+    int64_t opset;    /* of ONNX's own operators */
+    ModelNodes nodes; /* calls of functions are their nodes */
+    LIST(ModelFunction *) functions;
     LIST(Declared *) inputs, outputs;
     LIST(OnnxTensor *) tensors; /* initializers */
     LIST(struct MappedFile {

@@ -23,7 +23,7 @@ Operand *new_operand(Import *import, const char *onnx, ElementType type, int ran
 }
 
 Operand *input_or_none(Import *import, int number) {
-    const Node *node = import->node;
+    const ModelNode *node = import->node;
     if (number >= node->inputs.count || !*node->inputs.items[number])
         return NULL;
     Operand *operand = find_operand(import, node->inputs.items[number]);

@@ -166,7 +166,7 @@ static bool is_old_broadcast(Import *import, const struct OperatorRow *row, cons
 }
 
 static bool is_known(Import *import, const struct OperatorRow *row) {
-    const Node *node = import->node;
+    const ModelNode *node = import->node;
     bool ours = !*node->domain || !strcmp(node->domain, "ai.onnx");
     if (!row || !ours)
         refuse_node(import, ours ? "this operator is not known" : "operators of the domain '%s' are not known",

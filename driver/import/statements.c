@@ -11,7 +11,7 @@ void refuse_node(Import *import, const char *format, ...) {
     va_start(arguments, format);
     const char *what = arena_vprintf(import->arena, format, arguments);
     va_end(arguments);
-    const Node *node = import->node;
+    const ModelNode *node = import->node;
     if (!node)
         complain("'%s': %s", import->model->path, what);
     else if (*node->name)

@@ -11,13 +11,13 @@ static Size size_of_element(const Element *element) {
 }
 
 /* A run of dimensions with as many elements in both shapes. */
-typedef struct Run {
+typedef struct DimensionRun {
     int from, from_end, to, to_end;
-} Run;
+} DimensionRun;
 
 /* Takes dimensions in until both have as many elements; all that is left where that is not known. */
-static Run next_run(Import *import, const Operand *x, int from, int rank, const Size *shape, int to) {
-    Run run = {from, from, to, to};
+static DimensionRun next_run(Import *import, const Operand *x, int from, int rank, const Size *shape, int to) {
+    DimensionRun run = {from, from, to, to};
     Size a = size_number(1), b = size_number(1), rest;
     do {
         bool more_a = run.from_end < x->rank, more_b = run.to_end < rank;
@@ -33,7 +33,8 @@ static Run next_run(Import *import, const Operand *x, int from, int rank, const 
 }
 
 /* The place of the result's element among those of the run. */
-static const char *place_in_run(Import *import, const Run *run, const char *const *indices, const Size *shape) {
+static const char *place_in_run(Import *import, const DimensionRun *run, const char *const *indices,
+                                const Size *shape) {
     Text text = {.arena = import->arena};
     text_add(&text, "%s", "");
     for (int d = run->to; d < run->to_end; d++) {
@@ -54,7 +55,8 @@ static const char *in_parentheses(Import *import, const char *text) {
     return strchr(text, ' ') ? format(import, "(%s)", text) : text;
 }
 
-static void run_indices(Import *import, const Operand *x, const Run *run, const char *place, const char **indices) {
+static void run_indices(Import *import, const Operand *x, const DimensionRun *run, const char *place,
+                        const char **indices) {
     for (int d = run->from; d < run->from_end; d++) {
         Size below = shape_product(import, x->shape + d + 1, run->from_end - d - 1);
         Size above = shape_product(import, x->shape + run->from, d - run->from);
@@ -82,7 +84,7 @@ static void print_view(Import *import, const Operand *x, int rank, const Size *s
         return;
     const char **indices = index_names(import, rank), **own = ARENA_ARRAY(import->arena, const char *, x->rank + 1);
     bool *ranged = ARENA_ARRAY(import->arena, bool, rank + 1);
-    Run run = {0, 0, 0, 0};
+    DimensionRun run = {0, 0, 0, 0};
     while (run.from_end < x->rank || run.to_end < rank) {
         run = next_run(import, x, run.from_end, rank, shape, run.to_end);
         run_indices(import, x, &run, place_in_run(import, &run, indices, shape), own);
