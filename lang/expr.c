@@ -314,7 +314,7 @@ bool expr_is_number(const Expr *e, int64_t value) {
 }
 
 bool expr_compares_indices(const Expr *e) {
-    return e->kind == EXPR_OP && op_info[e->op].class == CLASS_COMPARE && e->args[0]->type == TYPE_INT64;
+    return expr_is_comparison(e) && e->args[0]->type == TYPE_INT64;
 }
 
 bool expr_is_zero(const Expr *e) {

@@ -35,6 +35,12 @@ Op combine_op(Combine combine);                   /* OP_ADD, OP_MUL, OP_MIN, OP_
 static inline bool expr_is_op(const Expr *e, Op op) {
     return e->kind == EXPR_OP && e->op == op;
 }
+static inline bool expr_is_comparison(const Expr *e) {
+    return e->kind == EXPR_OP && op_info[e->op].class == CLASS_COMPARE;
+}
+static inline bool expr_is_inequality(const Expr *e) { /* < <= > >= */
+    return e->kind == EXPR_OP && comparison_info[e->op].less != comparison_info[e->op].greater;
+}
 bool expr_equal(const Expr *a, const Expr *b);           /* structurally, places aside */
 typedef LIST(Expr *) ExprList;
 bool expr_is_listed(const ExprList *list, const Expr *e); /* it or an equal one */

@@ -48,11 +48,11 @@ static void add_side(Sum *d, int64_t coefficient, Expr *e, bool simplify_parts) 
 }
 
 bool inequality_of(Sum *d, Arena *arena, Op op, Expr *a, Expr *b, bool simplify_parts) {
-    bool swap = op == OP_GT || op == OP_GE;
+    bool swap = comparison_info[op].greater;
     sum_init(d, arena);
     add_side(d, 1, swap ? b : a, simplify_parts);
     add_side(d, -1, swap ? a : b, simplify_parts);
-    sum_add_constant(d, 1, op == OP_LE || op == OP_GE ? -1 : 0);
+    sum_add_constant(d, 1, comparison_info[op].equal ? -1 : 0);
     sum_recombine(d);
     if (!d->overflow)
         shrink_inequality(d);
@@ -159,7 +159,7 @@ static void collect_members(OperatorChain *chain, Expr *e, bool simplified) {
 }
 
 static bool is_inequality(const Expr *e) {
-    return e->kind == EXPR_OP && e->op >= OP_LT && e->op <= OP_GE && is_index(e->args[0]);
+    return expr_is_inequality(e) && is_index(e->args[0]);
 }
 
 typedef enum MemberRelation {
@@ -280,11 +280,6 @@ static Expr *simplify_extreme(Arena *arena, Expr *e) {
 
 /* --- not ---------------------------------------------------------------------------------------------------------- */
 
-static Op opposite_comparison(Op op) {
-    static const Op opposites[] = {OP_GE, OP_GT, OP_LE, OP_LT, OP_NE, OP_EQ};
-    return opposites[op - OP_LT];
-}
-
 /* The opposite of a simplified condition; "not less" of floats is no comparison, because of NaN. */
 static Expr *opposite_of(Arena *arena, Expr *e) {
     if (e->kind == EXPR_INT)
@@ -298,9 +293,8 @@ static Expr *opposite_of(Arena *arena, Expr *e) {
     if (e->op == OP_AND || e->op == OP_OR)
         return expr_binary(arena, e->op == OP_AND ? OP_OR : OP_AND, opposite_of(arena, e->args[0]),
                            opposite_of(arena, e->args[1]));
-    bool comparison = op_info[e->op].class == CLASS_COMPARE;
-    if (comparison && (!type_is_float(e->args[0]->type) || e->op == OP_EQ || e->op == OP_NE))
-        return expr_binary(arena, opposite_comparison(e->op), e->args[0], e->args[1]);
+    if (expr_is_comparison(e) && !(type_is_float(e->args[0]->type) && expr_is_inequality(e)))
+        return expr_binary(arena, comparison_info[e->op].opposite, e->args[0], e->args[1]);
     return expr_unary(arena, OP_NOT, e);
 }
 
@@ -388,17 +382,19 @@ static Expr *simplify_lanes(Arena *arena, Expr *e) {
     return expr_is_number(stride, 0) ? expr_broadcast(arena, base, e->lanes) : expr_ramp(arena, base, stride, e->lanes);
 }
 
-int expr_decided_by_ranges(const Expr *e) {
-    if (e->kind != EXPR_OP || op_info[e->op].class != CLASS_COMPARE || !type_is_integer(e->args[0]->type))
-        return -1;
-    Interval d = interval_add(expr_interval(e->args[0]), interval_negate(expr_interval(e->args[1])));
+/* Of the sides' difference. */
+static bool holds_in_range(Op op, Interval d) {
     bool below = d.has_high && d.high < 0, above = d.has_low && d.low > 0;
     bool not_above = d.has_high && d.high <= 0, not_below = d.has_low && d.low >= 0;
-    bool always = (e->op == OP_LT && below) || (e->op == OP_LE && not_above) || (e->op == OP_GT && above) ||
-                  (e->op == OP_GE && not_below) || (e->op == OP_NE && (below || above));
-    bool never = (e->op == OP_LT && not_below) || (e->op == OP_LE && above) || (e->op == OP_GT && not_above) ||
-                 (e->op == OP_GE && below) || (e->op == OP_EQ && (below || above));
-    return always ? 1 : never ? 0 : -1;
+    return (op == OP_LT && below) || (op == OP_LE && not_above) || (op == OP_GT && above) ||
+           (op == OP_GE && not_below) || (op == OP_NE && (below || above));
+}
+
+int expr_decided_by_ranges(const Expr *e) {
+    if (!expr_is_comparison(e) || !type_is_integer(e->args[0]->type))
+        return -1;
+    Interval d = interval_add(expr_interval(e->args[0]), interval_negate(expr_interval(e->args[1])));
+    return holds_in_range(e->op, d) ? 1 : holds_in_range(comparison_info[e->op].opposite, d) ? 0 : -1;
 }
 
 static Expr *decide_by_ranges(Arena *arena, Expr *e) {

@@ -21,6 +21,16 @@ const OpInfo op_info[OP_COUNT] = {
 #undef FUNCTION
 };
 
+const ComparisonInfo comparison_info[OP_COUNT] = {
+#define OPERATOR(...)
+#define COMPARISON(id, spelling, opposite, exchanged, less, equal, greater, unordered)                                 \
+    [OP_##id] = {OP_##opposite, OP_##exchanged, less, equal, greater, unordered},
+#define FUNCTION(...)
+#include "lang/ops.def"
+#undef OPERATOR
+#undef FUNCTION
+};
+
 const PrimInfo prim_info[PRIM_COUNT] = {
 #define PRIMITIVE(id, spelling, positional, results, suggester, summary)                                               \
     [PRIM_##id] = {#spelling, positional, results, summary},

@@ -98,6 +98,13 @@ typedef struct OpInfo {
 } OpInfo;
 extern const OpInfo op_info[OP_COUNT];
 
+/* The columns of a COMPARISON; nothing of another operator. */
+typedef struct ComparisonInfo {
+    Op opposite, exchanged;
+    bool less, equal, greater, unordered;
+} ComparisonInfo;
+extern const ComparisonInfo comparison_info[OP_COUNT];
+
 typedef enum ExprKind {
     EXPR_INT,  /* integer, also of bool and of every integer type (uint64 by its bits) */
     EXPR_REAL, /* real, of a float type */

@@ -285,24 +285,18 @@ static double apply_real(Op op, double a, double b) {
     }
 }
 
-static bool compare(Op op, bool less, bool equal, bool greater) {
-    switch (op) {
-    case OP_LT: return less;
-    case OP_LE: return less || equal;
-    case OP_GT: return greater;
-    case OP_GE: return greater || equal;
-    case OP_EQ: return equal;
-    default: return !equal;
-    }
+bool op_compares(Op op, bool less, bool equal, bool greater) {
+    const ComparisonInfo *info = &comparison_info[op];
+    return less ? info->less : equal ? info->equal : greater ? info->greater : info->unordered;
 }
 
 static Value apply_compare(Op op, const Value *args) {
     Value a = args[0], b = args[1], result = {.type = TYPE_BOOL};
     if (type_is_float(a.type))
-        result.integer = compare(op, a.real<b.real, a.real == b.real, a.real> b.real);
+        result.integer = op_compares(op, a.real<b.real, a.real == b.real, a.real> b.real);
     else
-        result.integer = compare(op, integer_less(a.type, a.integer, b.integer), a.integer == b.integer,
-                                 integer_less(a.type, b.integer, a.integer));
+        result.integer = op_compares(op, integer_less(a.type, a.integer, b.integer), a.integer == b.integer,
+                                     integer_less(a.type, b.integer, a.integer));
     return result;
 }
 

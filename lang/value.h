@@ -19,6 +19,8 @@ void value_store(Value value, void *at);         /* in value.type */
 Value value_cast(Value value, ElementType type); /* EXPR_CAST's rules */
 /* An operator of ops.def on values of one type (SELECT: bool first); rounds to the type after each operation. */
 Value value_apply(Op op, const Value *args);
+/* What a comparison says where the first operand is less than, equal to or greater than the second, or none of them. */
+bool op_compares(Op op, bool less, bool equal, bool greater);
 /* real rounded to a float type (a double stays), integer wrapped to an integer type. */
 double value_round(ElementType type, double real);
 int64_t value_wrap(ElementType type, int64_t integer);

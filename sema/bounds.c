@@ -215,22 +215,21 @@ static void add_guard_facts(Arena *arena, AffineList *facts, const Expr *guard) 
     }
     if (guard->op == OP_EQ && a->type == TYPE_INT64 && expr_is_exact(a) && expr_is_exact(b))
         add_remainder_fact(arena, facts, a, b);
-    bool negated = guard->op == OP_NOT && a->kind == EXPR_OP && a->count == 2;
     Op op = guard->op;
-    if (negated) {
-        op = a->op;
+    if (op == OP_NOT && expr_is_comparison(a)) {
+        op = comparison_info[a->op].opposite;
         b = a->args[1];
         a = a->args[0];
     }
     if (!b || a->type != TYPE_INT64 || !expr_is_exact(a) || !expr_is_exact(b))
         return;
-    if (op == (negated ? OP_NE : OP_EQ) || op == (negated ? OP_GT : OP_LE))
+    if (op == OP_EQ || op == OP_LE)
         add_fact(arena, facts, b, a, 0);
-    if (op == (negated ? OP_NE : OP_EQ) || op == (negated ? OP_LT : OP_GE))
+    if (op == OP_EQ || op == OP_GE)
         add_fact(arena, facts, a, b, 0);
-    if (op == (negated ? OP_GE : OP_LT))
+    if (op == OP_LT)
         add_fact(arena, facts, b, a, 1);
-    if (op == (negated ? OP_LE : OP_GT))
+    if (op == OP_GT)
         add_fact(arena, facts, a, b, 1);
 }
 

@@ -33,14 +33,6 @@ typedef struct Cases {
     LIST(Literal) literals;
 } Cases;
 
-static Op mirrored(Op op) {
-    return op == OP_LT ? OP_GT : op == OP_GT ? OP_LT : op == OP_LE ? OP_GE : op == OP_GE ? OP_LE : op;
-}
-
-static bool is_comparison(const Expr *e) {
-    return e->kind == EXPR_OP && e->op >= OP_LT && e->op <= OP_NE;
-}
-
 /* False: it is none, or no double has its value. */
 static bool number_of(const Expr *e, double *number) {
     const int64_t exact = (int64_t)1 << 53;
@@ -85,7 +77,7 @@ static void add_literal(Cases *cases, const Expr *condition, const Subject *subj
             break;
     if (!sign)
         list_push(cases->arena, &cases->subjects, *subject);
-    op = sign < 0 ? mirrored(op) : op;
+    op = sign < 0 ? comparison_info[op].exchanged : op;
     number = sign < 0 ? -number : number;
     add_number(cases->arena, &cases->subjects.items[found], number);
     list_push(cases->arena, &cases->literals, ((Literal){condition, found, op, number}));
@@ -129,7 +121,7 @@ static void add_comparison(Cases *cases, const Expr *e) {
         subject.left = e->args[first];
         subject.right = NULL;
         subject.range = range_of(subject.left);
-        op = first ? mirrored(op) : op;
+        op = first ? comparison_info[op].exchanged : op;
     }
     add_literal(cases, e, &subject, op, number);
 }
@@ -144,7 +136,7 @@ static void add_condition(Cases *cases, Expr *e) {
     if (is_joined(e)) {
         for (int i = 0; i < e->count; i++)
             add_condition(cases, e->args[i]);
-    } else if (is_comparison(e)) {
+    } else if (expr_is_comparison(e)) {
         add_comparison(cases, e);
     } else {
         Subject truth = {.left = e, .whole = true, .range = {true, true, 0, 1}};
@@ -184,24 +176,14 @@ static void take_samples(Arena *arena, Subject *subject) {
 
 /* --- the proof ---------------------------------------------------------------------------------------------------- */
 
-static bool compares(Op op, double a, double b) {
-    switch (op) {
-    case OP_LT: return a < b;
-    case OP_LE: return a <= b;
-    case OP_GT: return a > b;
-    case OP_GE: return a >= b;
-    case OP_EQ: return a == b;
-    default: return a != b;
-    }
-}
-
 static bool literal_holds(const Cases *cases, const Expr *e) {
     int i = 0;
     while (cases->literals.items[i].condition != e)
         i++;
     const Literal *literal = &cases->literals.items[i];
     const Subject *subject = &cases->subjects.items[literal->subject];
-    return compares(literal->op, subject->samples.items[subject->sample], literal->number);
+    double sample = subject->samples.items[subject->sample], number = literal->number;
+    return op_compares(literal->op, number > sample, number == sample, number < sample);
 }
 
 static bool holds(const Cases *cases, const Expr *e) {

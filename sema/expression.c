@@ -132,21 +132,10 @@ static bool expect_bool(Statement *s, Typed a, const AstExpr *ast) {
 
 /* --- conditions that a place stands under --- */
 
-static Op opposite(Op op) {
-    static const struct {
-        Op op, opposite;
-    } pairs[] = {{OP_LT, OP_GE}, {OP_GE, OP_LT}, {OP_LE, OP_GT}, {OP_GT, OP_LE}, {OP_EQ, OP_NE}, {OP_NE, OP_EQ}};
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        if (pairs[i].op == op)
-            return pairs[i].opposite;
-    return OP_COUNT;
-}
-
 /* not c, with comparisons reversed: what is known where a condition fails. */
 static Expr *negation(Arena *arena, Expr *c) {
-    if (c->kind == EXPR_OP && op_info[c->op].class == CLASS_COMPARE && opposite(c->op) != OP_COUNT &&
-        type_is_integer(c->args[0]->type))
-        return expr_binary(arena, opposite(c->op), c->args[0], c->args[1]);
+    if (expr_is_comparison(c) && type_is_integer(c->args[0]->type))
+        return expr_binary(arena, comparison_info[c->op].opposite, c->args[0], c->args[1]);
     if (expr_is_op(c, OP_NOT))
         return c->args[0];
     return expr_unary(arena, OP_NOT, c);

@@ -91,9 +91,10 @@ static AstExpr *end_in_condition(const AstWhere *where, const char *index, bool 
     const AstExpr *e = where->kind == WHERE_PREDICATE && where->value->kind == AST_OPERATOR ? where->value : NULL;
     if (!e || e->args.count != 2)
         return NULL;
-    if (e->op == (begin ? OP_GE : OP_LT) && is_name(e->args.items[0], index))
+    Op op = begin ? OP_GE : OP_LT;
+    if (e->op == op && is_name(e->args.items[0], index))
         return e->args.items[1];
-    return e->op == (begin ? OP_LE : OP_GT) && is_name(e->args.items[1], index) ? e->args.items[0] : NULL;
+    return e->op == comparison_info[op].exchanged && is_name(e->args.items[1], index) ? e->args.items[0] : NULL;
 }
 
 /* The range that where gives to the index, as it is or by conditions; an end is NULL if there is none. */

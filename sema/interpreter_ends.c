@@ -45,11 +45,11 @@ static void add_end(Interpreter *interpreter, StageCode *code, int variable, Rea
 
 /* Variable < value, value <= variable and so on, or what holds where that fails. */
 static void find_end(Interpreter *interpreter, StageCode *code, const Expr *comparison, bool fails, int first) {
-    Op op = comparison->op;
-    bool less = op == OP_LT || op == OP_LE, equal = op == OP_LE || op == OP_GE;
+    Op op = fails ? comparison_info[comparison->op].opposite : comparison->op;
     for (int side = 0; side < 2; side++) {
         const Expr *here = comparison->args[side], *value = comparison->args[1 - side];
-        bool ends = (less == (side == 0)) != fails, itself = equal != fails; /* the value is one that counts */
+        const ComparisonInfo *info = &comparison_info[side == 0 ? op : comparison_info[op].exchanged];
+        bool ends = info->less, itself = info->equal; /* the value is one that counts */
         if (here->kind != EXPR_VAR || value->type != TYPE_INT64 || !expr_reads(value))
             continue;
         for (int v = first; v < code->variable_count; v++)
@@ -67,7 +67,7 @@ void find_ends(Interpreter *interpreter, StageCode *code, const Expr *condition,
     else if (condition->op == both)
         for (int i = 0; i < 2; i++)
             find_ends(interpreter, code, condition->args[i], fails, first);
-    else if (condition->op == OP_LT || condition->op == OP_LE || condition->op == OP_GT || condition->op == OP_GE)
+    else if (expr_is_inequality(condition))
         find_end(interpreter, code, condition, fails, first);
 }
 

@@ -100,8 +100,7 @@ static bool shares_value(const Expr *expression, const Expr *e) {
 static bool is_guarded(const Statement *s, const Expr *e, const Under *under) {
     for (; under; under = under->outer)
         EACH_EXPR(c, under->condition)
-            if (c->kind == EXPR_OP && op_info[c->op].class == CLASS_COMPARE && shares_value(c, e) &&
-                compares_values(s, c) && !compares_with_number(s, c, e))
+            if (expr_is_comparison(c) && shares_value(c, e) && compares_values(s, c) && !compares_with_number(s, c, e))
                 return true;
     return false;
 }

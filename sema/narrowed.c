@@ -241,31 +241,14 @@ static void learn(NarrowingSearch *search, const Expr *e, Interval within) {
 
 /* --- comparisons -------------------------------------------------------------------------------------------------- */
 
-/* The comparison that holds where the other fails, and the one that holds with the sides exchanged. */
-static const struct {
-    Op op, opposite, exchanged;
-} comparisons[] = {{OP_LT, OP_GE, OP_GT}, {OP_GE, OP_LT, OP_LE}, {OP_LE, OP_GT, OP_GE},
-                   {OP_GT, OP_LE, OP_LT}, {OP_EQ, OP_NE, OP_EQ}, {OP_NE, OP_EQ, OP_NE}};
-
-static int comparison_row(Op op) {
-    int row = 0;
-    while (comparisons[row].op != op)
-        row++;
-    return row;
-}
-
 /* Of what compares so with a value of the other range. own: its range by itself. */
 static Interval compared_range(Op op, Interval own, Interval other) {
     Interval below = interval_combine(OP_SUB, other, interval_point(1)),
              above = interval_combine(OP_ADD, other, interval_point(1));
-    switch (op) {
-    case OP_LT: return (Interval){.has_high = below.has_high, .high = below.high};
-    case OP_LE: return (Interval){.has_high = other.has_high, .high = other.high};
-    case OP_GT: return (Interval){.has_low = above.has_low, .low = above.low};
-    case OP_GE: return (Interval){.has_low = other.has_low, .low = other.low};
-    case OP_EQ: return other;
-    default: break;
-    }
+    const ComparisonInfo *info = &comparison_info[op];
+    Interval least = info->equal ? other : above, most = info->equal ? other : below;
+    if (op != OP_NE)
+        return (Interval){least.has_low && !info->less, most.has_high && !info->greater, least.low, most.high};
     if (interval_is_point(other) && own.has_low && own.low == other.low)
         own = (Interval){own.has_low && above.has_low, own.has_high, above.low, own.high};
     if (interval_is_point(other) && own.has_high && own.high == other.low)
@@ -279,7 +262,7 @@ static void learn_integers(NarrowingSearch *search, Op op, const Expr *x, const 
     if (x->type == TYPE_UINT64 && !counts)
         return;
     learn(search, x, compared_range(op, a, b));
-    learn(search, y, compared_range(comparisons[comparison_row(op)].exchanged, b, a));
+    learn(search, y, compared_range(comparison_info[op].exchanged, b, a));
 }
 
 /* Up to where a type of floats holds all integers. */
@@ -318,7 +301,7 @@ static void learn_comparison(NarrowingSearch *search, Op op, const Expr *x, cons
         learn_integers(search, op, x, y);
     } else if (type_is_float(x->type)) {
         learn_reals(search, op, x, y);
-        learn_reals(search, comparisons[comparison_row(op)].exchanged, y, x);
+        learn_reals(search, comparison_info[op].exchanged, y, x);
     }
 }
 
@@ -340,8 +323,8 @@ static void learn_condition(NarrowingSearch *search, const Expr *c, bool holds) 
         learn_condition(search, c->args[1], holds);
     } else if (expr_is_op(c, holds ? OP_OR : OP_AND)) {
         learn_either(search, c, holds);
-    } else if (c->kind == EXPR_OP && op_info[c->op].class == CLASS_COMPARE) {
-        Op op = holds ? c->op : comparisons[comparison_row(c->op)].opposite;
+    } else if (expr_is_comparison(c)) {
+        Op op = holds ? c->op : comparison_info[c->op].opposite;
         learn_comparison(search, op, c->args[0], c->args[1]);
     } else if (c->kind == EXPR_INT && (c->integer != 0) != holds) {
         search->range = nothing;

@@ -28,16 +28,16 @@ Expr *affine_condition(Arena *arena, const Affine *p) {
 }
 
 static bool is_comparison(const Expr *e) {
-    return e->op == OP_LT || e->op == OP_LE || e->op == OP_GT || e->op == OP_GE || e->op == OP_EQ;
+    return expr_is_inequality(e) || expr_is_op(e, OP_EQ);
 }
 
 /* p such that the comparison of integers says p >= 0, or p == 0. False: it is none, or overflows. */
 static bool comparison_sum(Arena *arena, const Expr *e, Affine *p) {
     if (!is_comparison(e) || e->args[0]->type != TYPE_INT64)
         return false;
-    bool less = e->op == OP_LT || e->op == OP_LE;
+    bool less = comparison_info[e->op].less;
     Expr *large = e->args[less], *small = e->args[!less];
-    Affine distance = {e->op == OP_LT || e->op == OP_GT ? -1 : 0, 0, NULL};
+    Affine distance = {comparison_info[e->op].equal ? 0 : -1, 0, NULL};
     return expr_is_exact(large) && expr_is_exact(small) &&
            size_affine(arena, expr_binary(arena, OP_SUB, large, small), p) && affine_sum(arena, p, 1, &distance, 1, p);
 }
@@ -158,8 +158,7 @@ static bool may_trap(const Expr *condition) {
 static bool compares_sizes(const Expr *condition) {
     if (expr_is_op(condition, OP_OR))
         return compares_sizes(condition->args[0]) && compares_sizes(condition->args[1]);
-    return condition->kind == EXPR_OP && (is_comparison(condition) || condition->op == OP_NE) &&
-           condition->args[0]->type == TYPE_INT64;
+    return expr_compares_indices(condition);
 }
 
 /* Whether it compares sizes, so that it may follow from others, or they from it. */

@@ -262,8 +262,7 @@ static bool reads_at(const Expr *end, const Var *index) {
 static bool runs_between(const Expr *e, const Var *inner, const Var *outer) {
     if (expr_is_op(e, OP_AND))
         return runs_between(e->args[0], inner, outer) || runs_between(e->args[1], inner, outer);
-    bool compares = e->kind == EXPR_OP && op_info[e->op].class == CLASS_COMPARE && e->op != OP_EQ && e->op != OP_NE;
-    for (int side = 0; side < 2 && compares; side++)
+    for (int side = 0; side < 2 && expr_is_inequality(e); side++)
         if (expr_uses_var(e->args[side], inner) && !expr_reads(e->args[side]) && reads_at(e->args[1 - side], outer))
             return true;
     return false;

@@ -149,9 +149,7 @@ static void shorten_loops(StageFacts *facts, const double *form, double part) {
 
 /* What is compared with an end that is read; NULL: the condition is another one. */
 static const Expr *place_of(const Stage *stage, const Expr *condition, const Expr **end) {
-    bool compares =
-        condition->kind == EXPR_OP && condition->count == 2 && op_info[condition->op].class == CLASS_COMPARE;
-    for (int side = 0; side < 2 && compares; side++) {
+    for (int side = 0; side < 2 && expr_is_comparison(condition); side++) {
         const Expr *place = condition->args[side];
         *end = condition->args[1 - side];
         for (int r = 0; r < stage->reduction_count; r++)

@@ -351,17 +351,15 @@ static bool is_added(ValueWalk *walk, const Expr *e) {
 
 /* A form over the loops that is negative where the predicate holds; false: it is no comparison of indices. */
 static bool form_of_predicate(const ValueWalk *walk, const Expr *predicate, double *form) {
-    bool less = predicate->op == OP_LT || predicate->op == OP_LE,
-         or_equal = predicate->op == OP_LE || predicate->op == OP_GE;
-    if (predicate->kind != EXPR_OP || !(less || predicate->op == OP_GT || predicate->op == OP_GE))
+    if (!expr_is_inequality(predicate))
         return false;
-    int loops = walk->facts->loop_count;
+    int loops = walk->facts->loop_count, less = comparison_info[predicate->op].less;
     double other[loops + 1];
     linear_form(walk->forms, predicate->args[!less], form);
     linear_form(walk->forms, predicate->args[less], other);
     for (int l = 0; l <= loops; l++)
         form[l] -= other[l];
-    form[loops] -= or_equal ? 1 : 0;
+    form[loops] -= comparison_info[predicate->op].equal ? 1 : 0;
     return true;
 }
 

@@ -24,14 +24,11 @@ static Expr *near(Arena *arena, Expr *e) {
 }
 
 bool as_difference(Arena *arena, const Expr *condition, Affine *difference, bool *or_equal) {
-    if (condition->kind != EXPR_OP || condition->lanes > 1 || condition->args[0]->type != TYPE_INT64)
+    if (!expr_is_inequality(condition) || condition->lanes > 1 || condition->args[0]->type != TYPE_INT64)
         return false;
-    bool less = condition->op == OP_LT || condition->op == OP_LE,
-         greater = condition->op == OP_GT || condition->op == OP_GE;
-    if (!less && !greater)
-        return false;
-    *or_equal = condition->op == OP_LE || condition->op == OP_GE;
-    Expr *low = condition->args[greater], *high = condition->args[less];
+    bool less = comparison_info[condition->op].less;
+    *or_equal = comparison_info[condition->op].equal;
+    Expr *low = condition->args[!less], *high = condition->args[less];
     if (is_wide(low) && is_wide(high))
         return false;
     low = is_wide(low) ? near(arena, low) : low;

@@ -15,7 +15,7 @@ column() {
 # Rows of tables have no other bars, and a choice has places for its operands.
 tables() { sed -n 's/\\|/|/g; s/`c ? a : b`/`?:`/; /^|/p' "$reference"; }
 
-column 2 "$srcdir/lang/ops.def" OPERATOR FUNCTION | sort -u >"$work/operators"
+column 2 "$srcdir/lang/ops.def" OPERATOR COMPARISON FUNCTION | sort -u >"$work/operators"
 column 2 "$srcdir/lang/prims.def" PRIMITIVE | sort -u >"$work/primitives"
 tables >"$work/tables"
 for list in operators primitives; do

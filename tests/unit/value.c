@@ -192,6 +192,34 @@ static void test_reals(void) {
        "NaN compares as IEEE says");
 }
 
+static bool compares(Op op, double a, double b) {
+    return value_apply(op, (Value[]){real(TYPE_FLOAT, a), real(TYPE_FLOAT, b)}).integer;
+}
+
+static bool compares_in_c(Op op, double a, double b) {
+    return op == OP_LT   ? a < b
+           : op == OP_LE ? a <= b
+           : op == OP_GT ? a > b
+           : op == OP_GE ? a >= b
+           : op == OP_EQ ? a == b
+                         : a != b;
+}
+
+/* Opposites of inequalities fail for NaN, too. */
+static void test_comparisons(void) {
+    static const double numbers[] = {-1, 0, 1, NAN};
+    for (Op op = OP_LT; op <= OP_NE; op++) {
+        int wrong = 0;
+        for (int i = 0; i < 16; i++) {
+            double a = numbers[i / 4], b = numbers[i % 4];
+            bool holds = compares_in_c(op, a, b), both_fail = op <= OP_GE && (isnan(a) || isnan(b));
+            wrong += compares(op, a, b) != holds || compares(comparison_info[op].exchanged, b, a) != holds;
+            wrong += compares(comparison_info[op].opposite, a, b) != (!holds && !both_fail);
+        }
+        is_int(wrong, 0, "%s, its opposite and what it is with the operands exchanged", op_info[op].spelling);
+    }
+}
+
 /* Each row of ops.def has code: the result has the row's type. */
 static void test_every_operator(void) {
     for (Op op = 0; op < OP_COUNT; op++) {
@@ -244,6 +272,7 @@ int main(void) {
     test_integer_casts_to_float();
     test_integers();
     test_reals();
+    test_comparisons();
     test_every_operator();
     test_random();
     return done_testing();

@@ -169,14 +169,12 @@ static Expr *vector_expr(Vectorize *v, Expr *e) {
 static int best_lane(Vectorize *v, const Expr *condition) {
     Affine affine;
     int64_t slope;
-    if (condition->kind != EXPR_OP || op_info[condition->op].class != CLASS_COMPARE)
+    if (!expr_is_inequality(condition))
         return -1;
     if (!expr_affine(v->arena, expr_binary(v->arena, OP_SUB, condition->args[0], condition->args[1]), &affine) ||
         !affine_coefficient(&affine, v->var, &slope))
         return -1;
-    bool upper = condition->op == OP_LT || condition->op == OP_LE,
-         lower = condition->op == OP_GT || condition->op == OP_GE;
-    return !upper && !lower ? -1 : upper == (slope > 0) ? 0 : v->lanes - 1;
+    return comparison_info[condition->op].less == (slope > 0) ? 0 : v->lanes - 1;
 }
 
 static Expr *at_lane(Vectorize *v, Expr *condition, int lane) {
