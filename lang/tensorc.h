@@ -83,6 +83,7 @@ typedef enum OpExactness {
     EXACTNESS_STEPS
 } OpExactness; /* of results that are floats */
 typedef enum OpCode { CODE_INSTRUCTION, CODE_SEQUENCE } OpCode;
+typedef enum OpNumbers { NUMBERS_FIXED, NUMBERS_REALS, NUMBERS_VALUES, NUMBERS_ANY } OpNumbers; /* ever more */
 typedef enum OpBetween { BETWEEN_OTHER, BETWEEN_MONOTONE } OpBetween;
 
 typedef struct OpInfo {
@@ -94,6 +95,7 @@ typedef struct OpInfo {
     const char *libm;
     OpExactness exactness;
     OpCode code;
+    OpNumbers numbers;
     OpBetween between; /* of a function */
 } OpInfo;
 extern const OpInfo op_info[OP_COUNT];

@@ -11,7 +11,7 @@ static const char *const intrinsic_names[OP_COUNT] = {
 #define INTRINSIC(name) "llvm." #name
 #define LIBRARY NULL
 #define OPERATOR(...)
-#define FUNCTION(id, spelling, arity, libm, exactness, code, vectors, between) [OP_##id] = vectors,
+#define FUNCTION(id, spelling, arity, libm, exactness, code, numbers, vectors, between) [OP_##id] = vectors,
 #include "lang/ops.def"
 #undef OPERATOR
 #undef FUNCTION

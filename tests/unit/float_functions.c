@@ -38,7 +38,7 @@ static const Precise precise[OP_COUNT] = {
 #define INTRINSIC(name) false
 #define LIBRARY false
 #define OPERATOR(...)
-#define FUNCTION(id, spelling, arity, libm, exactness, code, vectors, between)                                         \
+#define FUNCTION(id, spelling, arity, libm, exactness, code, numbers, vectors, between)                                \
     [OP_##id] = {.own = vectors, .of_##arity = libm##l},
 #include "lang/ops.def"
 #undef OPERATOR

@@ -46,7 +46,7 @@ static RealFunction *const functions[OP_COUNT] = {
 #define INTRINSIC(name) NULL
 #define LIBRARY NULL
 #define OPERATOR(...)
-#define FUNCTION(id, spelling, arity, libm, exactness, code, vectors, between) [OP_##id] = vectors,
+#define FUNCTION(id, spelling, arity, libm, exactness, code, numbers, vectors, between) [OP_##id] = vectors,
 #include "lang/ops.def"
 #undef OPERATOR
 #undef FUNCTION

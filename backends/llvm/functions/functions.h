@@ -29,7 +29,7 @@ typedef LLVMValueRef RealFunction(Lanes *l, LLVMValueRef *args);
 #define INTRINSIC(name)
 #define LIBRARY
 #define OPERATOR(...)
-#define FUNCTION(id, spelling, arity, libm, exactness, code, vectors, between) vectors
+#define FUNCTION(id, spelling, arity, libm, exactness, code, numbers, vectors, between) vectors
 #include "lang/ops.def"
 #undef OWN
 #undef INTRINSIC

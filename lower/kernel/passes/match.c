@@ -13,13 +13,6 @@ enum { FEW_ELEMENTS = 16 /* of a constant whose elements may become parts of ins
 
 /* --- where numbers may differ ------------------------------------------------------------------------------------- */
 
-enum { OF_VALUES = 1, OF_INDICES = 2, OF_BOTH = OF_VALUES | OF_INDICES };
-
-/* Operators whose operands may be other numbers, beside comparisons. */
-static const unsigned char operand_kinds[OP_COUNT] = {
-    [OP_ADD] = OF_BOTH,      [OP_SUB] = OF_BOTH,    [OP_MIN] = OF_BOTH,    [OP_MAX] = OF_BOTH,  [OP_MUL] = OF_VALUES,
-    [OP_SELECT] = OF_VALUES, [OP_FMIN] = OF_VALUES, [OP_FMAX] = OF_VALUES, [OP_FMA] = OF_VALUES};
-
 /* Numbers of type int64 may be indices; a negative one would be no size. */
 static bool is_number(const Expr *e, bool any_number) {
     if (e->type == TYPE_INT64)
@@ -27,13 +20,12 @@ static bool is_number(const Expr *e, bool any_number) {
     return e->kind == EXPR_REAL || (e->kind == EXPR_INT && e->type != TYPE_BOOL);
 }
 
-/* Divisors of floats are as good in registers. */
 static bool operand_may_differ(const Expr *e, int i, bool any_number) {
     if (e->kind != EXPR_OP || !is_number(e->args[i], any_number))
         return false;
-    int kind = e->args[i]->type == TYPE_INT64 ? OF_INDICES : OF_VALUES;
-    return (operand_kinds[e->op] & kind) || op_info[e->op].class == CLASS_COMPARE ||
-           (e->op == OP_DIV && type_is_float(e->type));
+    ElementType type = e->args[i]->type;
+    OpNumbers with = type == TYPE_INT64 ? NUMBERS_ANY : type_is_float(type) ? NUMBERS_REALS : NUMBERS_VALUES;
+    return op_info[e->op].numbers >= with;
 }
 
 /* A whole index. */
