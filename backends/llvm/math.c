@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const char *const intrinsic_names[OP_COUNT] = {
-#define OWN(name) NULL
+#define OWN(...) NULL
 #define INTRINSIC(name) "llvm." #name
 #define LIBRARY NULL
 #define OPERATOR(...)

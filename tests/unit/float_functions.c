@@ -34,7 +34,7 @@ typedef struct Precise {
 } Precise;
 static const Precise precise[OP_COUNT] = {
 #define NONEl rsqrt_of
-#define OWN(name) true
+#define OWN(...) true
 #define INTRINSIC(name) false
 #define LIBRARY false
 #define OPERATOR(...)

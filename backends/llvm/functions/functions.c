@@ -41,10 +41,17 @@ LLVMValueRef emit_fdim(Lanes *l, LLVMValueRef *args) {
     return LLVMBuildSelect(l->b, below, lanes_number(l, 0), lanes_subtract(l, args[0], args[1]), "");
 }
 
-static RealFunction *const functions[OP_COUNT] = {
-#define OWN(name) emit_##name
-#define INTRINSIC(name) NULL
-#define LIBRARY NULL
+typedef enum Single { SINGLE_SAME, SINGLE_CALLED, SINGLE_DOUBLE_CALLED } Single;
+
+typedef struct Sequence {
+    RealFunction *emit; /* NULL: it is none */
+    Single single;
+} Sequence;
+
+static const Sequence sequences[OP_COUNT] = {
+#define OWN(name, single) {emit_##name, SINGLE_##single}
+#define INTRINSIC(name) {NULL}
+#define LIBRARY {NULL}
 #define OPERATOR(...)
 #define FUNCTION(id, spelling, arity, libm, exactness, code, numbers, vectors, between) [OP_##id] = vectors,
 #include "lang/ops.def"
@@ -52,18 +59,13 @@ static RealFunction *const functions[OP_COUNT] = {
 #undef FUNCTION
 };
 
-/* For a single number the C library is faster: it takes only the path that the number needs. */
-static bool suits_library(Op op, bool wide) {
-    static const bool both[OP_COUNT] = {
-        [OP_LOG] = true,  [OP_LOG2] = true,  [OP_LOG10] = true, [OP_LOG1P] = true,
-        [OP_CBRT] = true, [OP_ASINH] = true, [OP_ACOSH] = true, [OP_POW] = true,
-    };
-    return both[op] || (wide && (op == OP_ERF || op == OP_ERFC));
+static bool calls_library(Single single, bool wide) {
+    return single == SINGLE_CALLED || (single == SINGLE_DOUBLE_CALLED && wide);
 }
 
 static LLVMValueRef whole_function(Lanes *l, const void *context, LLVMValueRef x) {
     const Op *op = context;
-    return functions[*op](l, &x);
+    return sequences[*op].emit(l, &x);
 }
 
 /* Whether the kernel has so many sequences already that this one is called: they are most of the code then. */
@@ -77,12 +79,12 @@ static bool goes_apart(Lanes *l, Op op, LLVMValueRef x) {
 }
 
 LLVMValueRef emit_function_of_reals(Code *code, Op op, bool wide, LLVMValueRef *args) {
-    RealFunction *function = functions[op];
-    if (!function || (lanes_of(args[0]) == 1 && suits_library(op, wide)))
+    const Sequence *sequence = &sequences[op];
+    if (!sequence->emit || (lanes_of(args[0]) == 1 && calls_library(sequence->single, wide)))
         return NULL;
     Lanes lanes = lanes_like(code, wide ? code->f64 : code->f32, args[0]);
     if (goes_apart(&lanes, op, args[0]))
         return call_apart(&lanes, arena_printf(code->arena, "whole.%s", op_info[op].spelling), whole_function, &op,
                           args[0], false);
-    return function(&lanes, args);
+    return sequence->emit(&lanes, args);
 }

@@ -25,7 +25,7 @@ LLVMValueRef emit_apart(Lanes *l, const char *name, ApartFunction *body, const v
 /* --- the functions of ops.def, each in the file of its kind --- */
 
 typedef LLVMValueRef RealFunction(Lanes *l, LLVMValueRef *args);
-#define OWN(name) RealFunction emit_##name;
+#define OWN(name, single) RealFunction emit_##name;
 #define INTRINSIC(name)
 #define LIBRARY
 #define OPERATOR(...)
