@@ -41,6 +41,9 @@ static inline bool expr_is_comparison(const Expr *e) {
 static inline bool expr_is_inequality(const Expr *e) { /* < <= > >= */
     return e->kind == EXPR_OP && comparison_info[e->op].less != comparison_info[e->op].greater;
 }
+static inline bool expr_chooses(const Expr *e) { /* whether it evaluates other operands than the first */
+    return e->kind == EXPR_OP && op_info[e->op].evaluated == EVALUATED_FIRST;
+}
 bool expr_equal(const Expr *a, const Expr *b);           /* structurally, places aside */
 typedef LIST(Expr *) ExprList;
 bool expr_is_listed(const ExprList *list, const Expr *e); /* it or an equal one */

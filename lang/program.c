@@ -554,7 +554,7 @@ static bool evaluate_lazily(const Expr *e, const SizeValues *sizes, Value *resul
 }
 
 static bool evaluate_op(const Expr *e, const SizeValues *sizes, Value *result) {
-    if (e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR)
+    if (expr_chooses(e))
         return evaluate_lazily(e, sizes, result);
     if (op_info[e->op].class == CLASS_MATH)
         return false;

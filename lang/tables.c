@@ -10,12 +10,12 @@ const ElementInfo element_info[TYPE_COUNT] = {
 const OpInfo op_info[OP_COUNT] = {
 #define NONE
 #define TEXT(name) #name
-#define OPERATOR(id, spelling, arity, class, precedence, exactness, code, numbers)                                     \
-    [OP_##id] = {#id,         spelling,     arity, CLASS_##class, precedence, "", EXACTNESS_##exactness,               \
-                 CODE_##code, NUMBERS_##numbers, BETWEEN_OTHER},
+#define OPERATOR(id, spelling, arity, class, precedence, exactness, code, numbers, order, evaluated)                   \
+    [OP_##id] = {#id, spelling, arity, CLASS_##class, precedence, "", EXACTNESS_##exactness, CODE_##code,              \
+                 NUMBERS_##numbers, OPERANDS_##order, EVALUATED_##evaluated, BETWEEN_OTHER},
 #define FUNCTION(id, spelling, arity, libm, exactness, code, numbers, vectors, between)                                \
-    [OP_##id] = {#id,         spelling,         arity, CLASS_MATH, 0, TEXT(libm), EXACTNESS_##exactness,               \
-                 CODE_##code, NUMBERS_##numbers, BETWEEN_##between},
+    [OP_##id] = {#id, spelling, arity, CLASS_MATH, 0, TEXT(libm), EXACTNESS_##exactness, CODE_##code,                  \
+                 NUMBERS_##numbers, OPERANDS_ORDERED, EVALUATED_ALL, BETWEEN_##between},
 #include "lang/ops.def"
 #undef OPERATOR
 #undef FUNCTION

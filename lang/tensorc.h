@@ -84,6 +84,8 @@ typedef enum OpExactness {
 } OpExactness; /* of results that are floats */
 typedef enum OpCode { CODE_INSTRUCTION, CODE_SEQUENCE } OpCode;
 typedef enum OpNumbers { NUMBERS_FIXED, NUMBERS_REALS, NUMBERS_VALUES, NUMBERS_ANY } OpNumbers; /* ever more */
+typedef enum OpOrder { OPERANDS_ORDERED, OPERANDS_FREE } OpOrder;
+typedef enum OpEvaluated { EVALUATED_ALL, EVALUATED_FIRST } OpEvaluated;
 typedef enum OpBetween { BETWEEN_OTHER, BETWEEN_MONOTONE } OpBetween;
 
 typedef struct OpInfo {
@@ -96,6 +98,8 @@ typedef struct OpInfo {
     OpExactness exactness;
     OpCode code;
     OpNumbers numbers;
+    OpOrder order;
+    OpEvaluated evaluated;
     OpBetween between; /* of a function */
 } OpInfo;
 extern const OpInfo op_info[OP_COUNT];

@@ -231,7 +231,7 @@ static bool is_exact_op(Op op, ElementType type, bool strict) {
 }
 
 static bool guards_operand(Op op, int operand) {
-    return operand > 0 && (op == OP_SELECT || op == OP_AND || op == OP_OR);
+    return operand > 0 && op_info[op].evaluated == EVALUATED_FIRST;
 }
 
 /* An operator or a cast. Casts round the same way in every object. */

@@ -318,7 +318,7 @@ static void look(Statement *s, const Expr *e, ElementType wider, bool wanted, co
 
 /* A condition counts for what it chooses, and the first operand of && and || for the second one. */
 static void look_at_operands(Statement *s, const Expr *e, ElementType wider, bool wanted, const Under *under) {
-    bool select = expr_is_op(e, OP_SELECT), conditional = select || e->op == OP_AND || e->op == OP_OR;
+    bool select = expr_is_op(e, OP_SELECT), conditional = expr_chooses(e);
     for (int i = 0; i < e->count; i++) {
         Under inner = {e->args[0], e->op == OP_OR ? false : i == 1, under};
         bool depends = conditional && i > 0, value = is_arithmetic(e) || (select && i > 0);

@@ -107,8 +107,7 @@ static bool has_function(const Expr *e) {
 
 /* Arguments of a node that are evaluated whenever it is. */
 static int certain_arguments(const Expr *e) {
-    bool chooses = e->kind == EXPR_OP && (e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR);
-    return e->kind == EXPR_READ ? 0 : chooses ? 1 : e->count;
+    return e->kind == EXPR_READ ? 0 : expr_chooses(e) ? 1 : e->count;
 }
 
 static bool suits(const Stage *stage) {

@@ -114,15 +114,11 @@ static bool match_args(InstrMatch *m, const Expr *meaning, const Expr *e, bool s
     return true;
 }
 
-static bool commutes(Op op) {
-    return op == OP_ADD || op == OP_MUL || op == OP_MIN || op == OP_MAX || op == OP_AND || op == OP_OR;
-}
-
-/* Tries both orders of a commutative operator; operands bound by the first try are unbound before the second. */
+/* Tries both orders where that is free; operands bound by the first try are unbound before the second. */
 static bool match_op(InstrMatch *m, const Expr *meaning, const Expr *e) {
     if (meaning->op != e->op)
         return differ(m, meaning, e);
-    if (!commutes(e->op))
+    if (op_info[e->op].order == OPERANDS_ORDERED)
         return match_args(m, meaning, e, false);
     const Expr **before = ARENA_ARRAY(m->arena, const Expr *, m->instr->operand_count);
     for (int i = 0; i < m->instr->operand_count; i++)

@@ -86,7 +86,7 @@ static Expr *lower_read(Build *b, Expr *e, Expr *path) {
 
 /* Whether `wanted` is surely read: not only in a part that &&, || or a choice may skip, or behind an else. */
 static bool surely_reads(const Expr *e, const Expr *wanted) {
-    bool chooses = e->kind == EXPR_OP && (e->op == OP_AND || e->op == OP_OR || e->op == OP_SELECT);
+    bool chooses = expr_chooses(e);
     if (e->kind == EXPR_READ && expr_equal(e, wanted))
         return true;
     for (int i = 0; i < (chooses ? 1 : e->count); i++)
@@ -109,7 +109,7 @@ static bool reads_more(const Expr *e, const Expr *condition) {
 /* A choice, && and || read only what they need: a read below that may be outside gets the condition as its guard. */
 static Expr *lower_op(Build *b, Expr *e, Expr *path) {
     Expr *args[3], *condition = args[0] = build_reads(b, e->args[0], path);
-    bool chooses = e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR, reads = false;
+    bool chooses = expr_chooses(e), reads = false;
     for (int i = 1; chooses && i < e->count; i++)
         reads |= reads_more(e->args[i], e->args[0]);
     for (int i = 1; i < e->count; i++) {

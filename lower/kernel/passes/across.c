@@ -29,8 +29,8 @@ static bool is_lane(const Expr *e, Lane *lane) {
 
 static bool may_reorder(const Kernel *kernel, const Expr *e) {
     bool strict = kernel->strict || kernel->program->strict;
-    bool rounds = type_is_float(e->type) && (e->op == OP_ADD || e->op == OP_MUL);
-    return (e->op == OP_ADD || e->op == OP_MUL || e->op == OP_MIN || e->op == OP_MAX) && !(strict && rounds);
+    bool rounds = type_is_float(e->type) && op_info[e->op].exactness == EXACTNESS_ROUNDS;
+    return op_info[e->op].order == OPERANDS_FREE && !(strict && rounds);
 }
 
 static bool combines_lane(const Kernel *kernel, const Stmt *stmt, Lane *lane) {
