@@ -12,11 +12,21 @@ enum { FACTOR_LIMIT = 16 };
 void sum_init(Sum *sum, Arena *arena) {
     sum->arena = arena;
     sum->limits = NULL;
-    sum->overflow = sum->modular = false;
+    sum->overflow = sum->modular = sum->canonical = sum->too_long = false;
     sum->constant = 0;
     sum->count = 0;
     sum->capacity = SUM_INLINE;
     sum->terms = sum->few;
+}
+
+void sum_over(Sum *sum, Arena *arena, const Affine *affine) {
+    sum_init(sum, arena);
+    sum->affine = *affine;
+}
+
+static void take_marks(Sum *sum, const Sum *part) {
+    sum->overflow |= part->overflow;
+    sum->too_long |= part->too_long;
 }
 
 void sum_add_constant(Sum *sum, int64_t coefficient, int64_t constant) {
@@ -81,6 +91,43 @@ Expr *atom_product_without(Arena *arena, Expr *const *factors, int count, int le
     return atom_product(arena, others, count - 1);
 }
 
+int atom_compare(const Expr *a, const Expr *b) {
+    if (a == b)
+        return 0;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    if (a->kind == EXPR_VAR)
+        return strcmp(a->var->name, b->var->name);
+    if (a->kind == EXPR_INT)
+        return (a->integer > b->integer) - (a->integer < b->integer);
+    if (a->kind == EXPR_OP && a->op != b->op)
+        return a->op < b->op ? -1 : 1;
+    if (a->count != b->count)
+        return a->count < b->count ? -1 : 1;
+    for (int i = 0; i < a->count; i++) {
+        int order = atom_compare(a->args[i], b->args[i]);
+        if (order)
+            return order;
+    }
+    return 0;
+}
+
+/* The product of two atoms, its factors in their order. */
+static Expr *sorted_product(Arena *arena, Expr *a, Expr *b) {
+    int degree = atom_degree(a), count = degree + atom_degree(b);
+    Expr **factors = ARENA_ARRAY(arena, Expr *, count);
+    atom_factors(a, factors, degree);
+    atom_factors(b, factors + degree, count - degree);
+    for (int i = 1; i < count; i++) {
+        Expr *factor = factors[i];
+        int place = i;
+        for (; place > 0 && atom_compare(factors[place - 1], factor) > 0; place--)
+            factors[place] = factors[place - 1];
+        factors[place] = factor;
+    }
+    return atom_product(arena, factors, count);
+}
+
 bool atom_is_loop(const Expr *atom) {
     return atom->kind == EXPR_VAR && (atom->var->kind == VAR_AXIS || atom->var->kind == VAR_LOOP) && atom->var->extent;
 }
@@ -123,6 +170,10 @@ static void reserve(Sum *sum, int count) {
 }
 
 void sum_append(Sum *sum, Term term) {
+    sum->too_long |= sum->canonical && sum->count == SUM_TERM_LIMIT;
+    sum->overflow |= sum->too_long;
+    if (sum->too_long)
+        return;
     reserve(sum, sum->count + 1);
     sum->terms[sum->count++] = term;
 }
@@ -170,7 +221,7 @@ void sum_add_affine(Sum *sum, int64_t coefficient, const Affine *other) {
 }
 
 void sum_add(Sum *sum, int64_t coefficient, const Sum *other) {
-    sum->overflow |= other->overflow;
+    take_marks(sum, other);
     sum_add_affine(sum, coefficient, &other->affine);
 }
 
@@ -184,6 +235,10 @@ static bool is_made_of_factors(const Expr *atom) {
 }
 
 static void add_atom_product(Sum *sum, int64_t coefficient, Expr *a, Expr *b) {
+    if (sum->canonical) {
+        sum_add_atom(sum, coefficient, sorted_product(sum->arena, a, b));
+        return;
+    }
     if (!is_product(b) && is_made_of_factors(a)) {
         sum_add_atom(sum, coefficient, expr_binary(sum->arena, OP_MUL, a, b));
         return;
@@ -194,24 +249,37 @@ static void add_atom_product(Sum *sum, int64_t coefficient, Expr *a, Expr *b) {
     sum_add_atom(sum, coefficient, atom_product(sum->arena, factors, count));
 }
 
+static bool is_long_product(const Sum *a, const Sum *b) {
+    return a->count && b->count &&
+           (a->count + (a->constant != 0)) * (b->count + (b->constant != 0)) > SUM_PRODUCT_LIMIT;
+}
+
+/* Where the order is canonical what has fewer factors comes first. */
+static void add_term_product(Sum *sum, int64_t coefficient, Term a, const Sum *b) {
+    int64_t factor = scaled(sum, coefficient, a.coefficient);
+    if (sum->canonical)
+        sum_add_atom(sum, scaled(sum, factor, b->constant), a.atom);
+    for (int j = 0; j < b->count && !sum->overflow; j++)
+        add_atom_product(sum, scaled(sum, factor, b->terms[j].coefficient), a.atom, b->terms[j].atom);
+    if (!sum->canonical)
+        sum_add_atom(sum, scaled(sum, factor, b->constant), a.atom);
+}
+
 void sum_add_product(Sum *sum, int64_t coefficient, const Sum *a, const Sum *b) {
-    sum->overflow |= a->overflow || b->overflow;
+    take_marks(sum, a);
+    take_marks(sum, b);
     if (sum->overflow)
         return;
-    if (a->count && b->count && (a->count + (a->constant != 0)) * (b->count + (b->constant != 0)) > SUM_PRODUCT_LIMIT) {
+    if (!sum->canonical && is_long_product(a, b)) {
         sum_add_atom(sum, coefficient, expr_binary(sum->arena, OP_MUL, sum_expr(a), sum_expr(b)));
         return;
     }
-    for (int i = 0; i < a->count; i++) {
-        int64_t factor = scaled(sum, coefficient, a->terms[i].coefficient);
-        for (int j = 0; j < b->count; j++)
-            add_atom_product(sum, scaled(sum, factor, b->terms[j].coefficient), a->terms[i].atom, b->terms[j].atom);
-        sum_add_atom(sum, scaled(sum, factor, b->constant), a->terms[i].atom);
-    }
-    for (int j = 0; j < b->count; j++)
-        sum_add_atom(sum, scaled(sum, scaled(sum, coefficient, a->constant), b->terms[j].coefficient),
-                     b->terms[j].atom);
-    sum_add_constant(sum, scaled(sum, coefficient, a->constant), b->constant);
+    if (sum->canonical)
+        sum_add(sum, scaled(sum, coefficient, a->constant), b);
+    for (int i = 0; i < a->count; i++)
+        add_term_product(sum, coefficient, a->terms[i], b);
+    if (!sum->canonical)
+        sum_add(sum, scaled(sum, coefficient, a->constant), b);
 }
 
 /* --- x / c * c + x % c is x --------------------------------------------------------------------------------------- */

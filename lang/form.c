@@ -11,10 +11,9 @@ static Form *form_new(Forms *forms, int64_t constant, int room) {
 }
 
 /* A form as an operand of what works on sums: it shares the terms and is only read. */
-static void sum_over(Sum *sum, const Forms *forms, const Form *form) {
-    sum_init(sum, forms->arena);
+static void sum_of_form(Sum *sum, const Forms *forms, const Form *form) {
+    sum_over(sum, forms->arena, form);
     sum->limits = &forms->limits;
-    sum->affine = *form;
 }
 
 static const Form *form_of_sum(Forms *forms, const Sum *sum) {
@@ -121,8 +120,8 @@ typedef void CombineSums(Sum *sum, int64_t coefficient, const Sum *a, const Sum 
 static const Form *combine(Forms *forms, CombineSums *combination, const Form *a, const Form *b) {
     Sum sum, left, right;
     sum_init(&sum, forms->arena);
-    sum_over(&left, forms, a);
-    sum_over(&right, forms, b);
+    sum_of_form(&left, forms, a);
+    sum_of_form(&right, forms, b);
     combination(&sum, 1, &left, &right);
     return form_of_sum(forms, &sum);
 }
@@ -150,8 +149,8 @@ const Form *form_divide_both(Forms *forms, const Form *a, const Form *b, const F
     Sum quotient, rest, dividend, divisor;
     sum_init(&quotient, forms->arena);
     sum_init(&rest, forms->arena);
-    sum_over(&dividend, forms, a);
-    sum_over(&divisor, forms, b);
+    sum_of_form(&dividend, forms, a);
+    sum_of_form(&divisor, forms, b);
     sum_divide(&quotient, &rest, &dividend, &divisor);
     *remainder = form_of_sum(forms, &rest);
     return form_of_sum(forms, &quotient);
@@ -176,7 +175,7 @@ const Form *form_extreme(Forms *forms, Op op, const Form *a, const Form *b) {
 
 static const Form *bound(Forms *forms, const Form *form, bool upper) {
     Sum end, sum;
-    sum_over(&sum, forms, form);
+    sum_of_form(&sum, forms, form);
     if (affine_is_over_sizes(&sum.affine))
         return form;
     sum_bound(&end, &sum, upper);

@@ -11,8 +11,9 @@
 #include "lang/expr.h"
 
 enum {
-    SUM_INLINE = 10,       /* terms kept without an allocation */
-    SUM_PRODUCT_LIMIT = 32 /* a product of sums with more terms stays a product */
+    SUM_INLINE = 10,        /* terms kept without an allocation */
+    SUM_PRODUCT_LIMIT = 32, /* a product of sums with more terms stays a product; canonical ones are multiplied out */
+    SUM_TERM_LIMIT = 64     /* of a canonical sum: operations take time quadratic in the length, or more */
 };
 
 /* What the maker of an atom knows of it: 0 <= atom < limit. */
@@ -27,7 +28,9 @@ typedef struct Sum {
     Arena *arena;
     const AtomLimits *limits; /* that its bounds may use; NULL: none */
     bool overflow;
-    bool modular; /* equal modulo 2^64 alone: only made for expr_affine_modular, which asks nothing else of it */
+    bool modular;   /* equal modulo 2^64 alone: only made for expr_affine_modular, which asks nothing else of it */
+    bool canonical; /* the factors of its products stand in one order */
+    bool too_long;  /* a canonical one would have more than SUM_TERM_LIMIT terms, so it is marked as overflown */
     int capacity;
     union {
         struct {
@@ -46,6 +49,8 @@ void sum_add_atom(Sum *sum, int64_t coefficient, Expr *atom);
 void sum_add(Sum *sum, int64_t coefficient, const Sum *other);
 void sum_add_affine(Sum *sum, int64_t coefficient, const Affine *other);
 void sum_append(Sum *sum, Term term); /* of an atom that it does not hold */
+/* A sum that is only read: it shares the terms of the form. */
+void sum_over(Sum *sum, Arena *arena, const Affine *affine);
 /* Adds what multiplying out gives, or the product as one atom where that is too long. */
 void sum_add_product(Sum *sum, int64_t coefficient, const Sum *a, const Sum *b);
 /* Adds an expression, if it is exact; simplify says whether its parts still have to be simplified. */
@@ -85,6 +90,8 @@ bool var_is_fixed(const Var *var);
 Expr *sum_expr(const Sum *sum);
 /* A copy that outlives the sum. False: it overflowed. */
 bool sum_affine(Arena *arena, const Sum *sum, Affine *affine);
+/* A total order of factors that depends on the source alone: below 0 where a comes first. */
+int atom_compare(const Expr *a, const Expr *b);
 bool atom_equal(Expr *a, Expr *b); /* also with the factors of a product in another order */
 /* The factors of a product, or the atom itself; returns their number, at most limit. */
 int atom_factors(Expr *atom, Expr **factors, int limit);

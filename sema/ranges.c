@@ -646,7 +646,7 @@ static void report_long_range(Statement *s, const IndexVariable *index) {
         ERROR(s->frame, range_nodes, index->loc, index->name, SIZE_NODE_LIMIT);
         HINT(s->frame, "say it: where %s in 0:...", index->name);
     } else if (size_is_too_long(s->builder->arena, index->extent)) {
-        ERROR(s->frame, range_terms, index->loc, index->name, SIZE_TERM_LIMIT);
+        ERROR(s->frame, range_terms, index->loc, index->name, SUM_TERM_LIMIT);
     } else {
         ERROR(s->frame, range_overflow, index->loc, index->name);
     }

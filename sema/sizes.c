@@ -10,38 +10,11 @@
 
 #include <string.h>
 
-typedef struct SizeSum {
-    Sum sum;
-    bool too_long; /* it had more than SIZE_TERM_LIMIT terms, so it is marked as overflown */
-} SizeSum;
-
-static void add_expr(SizeSum *sum, int64_t scale, Expr *e);
+static void add_expr(Sum *sum, int64_t scale, Expr *e);
 /* Of a part of what is added. False: it overflows. */
-static bool affine_of_part(SizeSum *sum, Expr *e, Affine *affine);
+static bool affine_of_part(Sum *sum, Expr *e, Affine *affine);
 
 /* --- terms --- */
-
-/* A total order of factors that depends on the source alone. */
-static int compare_factors(const Expr *a, const Expr *b) {
-    if (a == b)
-        return 0;
-    if (a->kind != b->kind)
-        return a->kind < b->kind ? -1 : 1;
-    if (a->kind == EXPR_VAR)
-        return strcmp(a->var->name, b->var->name);
-    if (a->kind == EXPR_INT)
-        return (a->integer > b->integer) - (a->integer < b->integer);
-    if (a->kind == EXPR_OP && a->op != b->op)
-        return a->op < b->op ? -1 : 1;
-    if (a->count != b->count)
-        return a->count < b->count ? -1 : 1;
-    for (int i = 0; i < a->count; i++) {
-        int order = compare_factors(a->args[i], b->args[i]);
-        if (order)
-            return order;
-    }
-    return 0;
-}
 
 int term_factors(Arena *arena, const Term *term, Expr ***factors) {
     int degree = atom_degree(term->atom);
@@ -49,120 +22,61 @@ int term_factors(Arena *arena, const Term *term, Expr ***factors) {
     return atom_factors(term->atom, *factors, degree);
 }
 
-/* The product of two atoms, its factors sorted; other may be NULL. */
-static Expr *sorted_product(Arena *arena, Expr *atom, Expr *other) {
-    int degree = atom_degree(atom), count = degree + (other ? atom_degree(other) : 0);
-    if (count == 1)
-        return atom;
-    Expr **factors = ARENA_ARRAY(arena, Expr *, count);
-    atom_factors(atom, factors, degree);
-    if (other)
-        atom_factors(other, factors + degree, count - degree);
-    for (int i = 1; i < count; i++) {
-        Expr *factor = factors[i];
-        int place = i;
-        for (; place > 0 && compare_factors(factors[place - 1], factor) > 0; place--)
-            factors[place] = factors[place - 1];
-        factors[place] = factor;
-    }
-    return atom_product(arena, factors, count);
-}
-
 /* --- building --- */
 
-static void size_sum_init(SizeSum *sum, Arena *arena) {
-    sum_init(&sum->sum, arena);
-    sum->too_long = false;
-}
-
-static void limit_terms(SizeSum *sum) {
-    sum->too_long |= sum->sum.count > SIZE_TERM_LIMIT;
-    sum->sum.overflow |= sum->too_long;
-}
-
-static void add_atom(SizeSum *sum, int64_t coefficient, Expr *atom) {
-    sum_add_atom(&sum->sum, coefficient, atom);
-    limit_terms(sum);
-}
-
-static void add_affine(SizeSum *sum, int64_t scale, const Affine *affine) {
-    sum_add_affine(&sum->sum, scale, affine);
-    limit_terms(sum);
-}
-
-/* scale times the product of a term and a constant, and of two terms. */
-static void add_multiple(SizeSum *sum, int64_t scale, const Term *term, int64_t constant) {
-    int64_t coefficient;
-    sum->sum.overflow |= __builtin_mul_overflow(term->coefficient, constant, &coefficient) ||
-                         __builtin_mul_overflow(coefficient, scale, &coefficient);
-    add_atom(sum, coefficient, term->atom);
-}
-
-static void add_term_product(SizeSum *sum, int64_t scale, const Term *a, const Term *b) {
-    Term product = {a->coefficient, sorted_product(sum->sum.arena, a->atom, b->atom)};
-    add_multiple(sum, scale, &product, b->coefficient);
-}
-
-static void add_product(SizeSum *sum, int64_t scale, const Affine *a, const Affine *b) {
-    int64_t constant;
-    sum->sum.overflow |= __builtin_mul_overflow(a->constant, b->constant, &constant);
-    sum_add_constant(&sum->sum, scale, constant);
-    for (int j = 0; j < b->count; j++)
-        add_multiple(sum, scale, &b->terms[j], a->constant);
-    for (int i = 0; i < a->count; i++) {
-        add_multiple(sum, scale, &a->terms[i], b->constant);
-        for (int j = 0; j < b->count && !sum->sum.overflow; j++)
-            add_term_product(sum, scale, &a->terms[i], &b->terms[j]);
-    }
+static void size_sum_init(Sum *sum, Arena *arena) {
+    sum_init(sum, arena);
+    sum->canonical = true;
 }
 
 /* --- divisions and extremes --- */
 
 /* Adds what lang's rules of division make of it. */
-static void add_divided(SizeSum *sum, int64_t scale, Op op, const Affine *dividend, const Affine *divisor) {
-    Sum a, b, result;
-    sum_init(&a, sum->sum.arena);
-    sum_init(&b, sum->sum.arena);
-    sum_init(&result, sum->sum.arena);
-    a.affine = *dividend;
-    b.affine = *divisor;
+static void add_divided(Sum *sum, int64_t scale, Op op, const Affine *dividend, const Affine *divisor) {
+    Sum a, b;
+    sum_over(&a, sum->arena, dividend);
+    sum_over(&b, sum->arena, divisor);
     if (op == OP_DIV)
-        sum_add_quotient(&result, scale, &a, &b);
+        sum_add_quotient(sum, scale, &a, &b);
     else
-        sum_add_remainder(&result, scale, &a, &b);
-    sum->sum.overflow |= result.overflow;
-    sum_add_constant(&sum->sum, 1, result.constant);
-    for (int i = 0; i < result.count && !sum->sum.overflow; i++)
-        add_atom(sum, result.terms[i].coefficient, sorted_product(sum->sum.arena, result.terms[i].atom, NULL));
+        sum_add_remainder(sum, scale, &a, &b);
 }
 
-static void add_quotient(SizeSum *sum, int64_t scale, Expr *e) {
-    Arena *arena = sum->sum.arena;
+static void add_product(Sum *sum, int64_t scale, const Affine *a, const Affine *b) {
+    Sum left, right;
+    sum_over(&left, sum->arena, a);
+    sum_over(&right, sum->arena, b);
+    sum_add_product(sum, scale, &left, &right);
+}
+
+static void add_quotient(Sum *sum, int64_t scale, Expr *e) {
+    Arena *arena = sum->arena;
     Affine dividend, divisor;
     if (!expr_is_exact(e))
-        add_atom(sum, scale, e);
+        sum_add_atom(sum, scale, e);
     else if (!affine_of_part(sum, e->args[0], &dividend) || !affine_of_part(sum, e->args[1], &divisor))
-        sum->sum.overflow = true;
+        sum->overflow = true;
     else if (divisor.count == 0 && divisor.constant != 0)
         add_divided(sum, scale, e->op, &dividend, &divisor);
     else
-        add_atom(sum, scale, expr_binary(arena, e->op, affine_expr(arena, &dividend), affine_expr(arena, &divisor)));
+        sum_add_atom(sum, scale,
+                     expr_binary(arena, e->op, affine_expr(arena, &dividend), affine_expr(arena, &divisor)));
 }
 
 /* min(a + c, b + c) = min(a, b) + c: the larger of the two constants comes out, so that equal things look equal. False
  * where what is left may wrap. */
-static bool add_extreme_atom(SizeSum *sum, int64_t scale, Op op, Affine a, Affine b) {
-    Arena *arena = sum->sum.arena;
+static bool add_extreme_atom(Sum *sum, int64_t scale, Op op, Affine a, Affine b) {
+    Arena *arena = sum->arena;
     int64_t common = a.constant > b.constant ? a.constant : b.constant;
     if (__builtin_sub_overflow(a.constant, common, &a.constant) ||
         __builtin_sub_overflow(b.constant, common, &b.constant))
         return false;
     Expr *first = affine_expr(arena, &a), *second = affine_expr(arena, &b);
-    bool swap = compare_factors(first, second) > 0;
+    bool swap = atom_compare(first, second) > 0;
     if (!expr_is_exact(first) || !expr_is_exact(second))
         return false;
-    add_atom(sum, scale, expr_binary(arena, op, swap ? second : first, swap ? first : second));
-    sum_add_constant(&sum->sum, scale, common);
+    sum_add_atom(sum, scale, expr_binary(arena, op, swap ? second : first, swap ? first : second));
+    sum_add_constant(sum, scale, common);
     return true;
 }
 
@@ -194,40 +108,40 @@ static bool drop_needless(Arena *arena, Op op, const Affine *by, Affine *e, int 
     return changed && expr_is_exact(whole) && size_affine(arena, whole, e);
 }
 
-static void add_extreme(SizeSum *sum, int64_t scale, Expr *e);
+static void add_extreme(Sum *sum, int64_t scale, Expr *e);
 
 /* An extreme of two of which neither is known to be it. */
-static void add_undecided(SizeSum *sum, int64_t scale, Expr *e, Affine a, Affine b) {
+static void add_undecided(Sum *sum, int64_t scale, Expr *e, Affine a, Affine b) {
     enum { DEPTH = 4 };
-    Arena *arena = sum->sum.arena;
+    Arena *arena = sum->arena;
     if (drop_needless(arena, e->op, &a, &b, DEPTH) || drop_needless(arena, e->op, &b, &a, DEPTH))
         add_extreme(sum, scale, expr_binary(arena, e->op, affine_expr(arena, &a), affine_expr(arena, &b)));
     else if (!add_extreme_atom(sum, scale, e->op, a, b))
-        add_atom(sum, scale, e);
+        sum_add_atom(sum, scale, e);
 }
 
 /* min and max: the one that is known to be it, else an atom. */
-static void add_extreme(SizeSum *sum, int64_t scale, Expr *e) {
-    Arena *arena = sum->sum.arena;
+static void add_extreme(Sum *sum, int64_t scale, Expr *e) {
+    Arena *arena = sum->arena;
     Affine a, b, difference, opposite;
     if (!expr_is_exact(e->args[0]) || !expr_is_exact(e->args[1])) {
-        add_atom(sum, scale, e);
+        sum_add_atom(sum, scale, e);
         return;
     }
     if (!size_affine(arena, e->args[0], &a) || !size_affine(arena, e->args[1], &b) ||
         !affine_sum(arena, &a, 1, &b, -1, &difference)) {
-        sum->sum.overflow = true;
+        sum->overflow = true;
         return;
     }
     bool larger = affine_never_negative(arena, &difference, NULL);
     bool smaller = affine_sum(arena, &b, 1, &a, -1, &opposite) && affine_never_negative(arena, &opposite, NULL);
     if (larger || smaller)
-        add_affine(sum, scale, larger == (e->op == OP_MAX) ? &a : &b);
+        sum_add_affine(sum, scale, larger == (e->op == OP_MAX) ? &a : &b);
     else
         add_undecided(sum, scale, e, a, b);
 }
 
-static void add_operator(SizeSum *sum, int64_t scale, Expr *e) {
+static void add_operator(Sum *sum, int64_t scale, Expr *e) {
     Affine a, b;
     switch (e->op) {
     case OP_ADD:
@@ -240,35 +154,35 @@ static void add_operator(SizeSum *sum, int64_t scale, Expr *e) {
         if (affine_of_part(sum, e->args[0], &a) && affine_of_part(sum, e->args[1], &b))
             add_product(sum, scale, &a, &b);
         else
-            sum->sum.overflow = true;
+            sum->overflow = true;
         break;
     case OP_DIV:
     case OP_MOD: add_quotient(sum, scale, e); break;
     case OP_MIN:
     case OP_MAX: add_extreme(sum, scale, e); break;
-    default: add_atom(sum, scale, e);
+    default: sum_add_atom(sum, scale, e);
     }
 }
 
-static void add_expr(SizeSum *sum, int64_t scale, Expr *e) {
+static void add_expr(Sum *sum, int64_t scale, Expr *e) {
     if (e->kind == EXPR_INT)
-        sum_add_constant(&sum->sum, scale, e->integer);
+        sum_add_constant(sum, scale, e->integer);
     else if (e->kind == EXPR_OP)
         add_operator(sum, scale, e);
     else
-        add_atom(sum, scale, e);
+        sum_add_atom(sum, scale, e);
 }
 
-static bool affine_of_part(SizeSum *of, Expr *e, Affine *affine) {
-    SizeSum sum;
-    size_sum_init(&sum, of->sum.arena);
+static bool affine_of_part(Sum *of, Expr *e, Affine *affine) {
+    Sum sum;
+    size_sum_init(&sum, of->arena);
     add_expr(&sum, 1, e);
     of->too_long |= sum.too_long;
-    return sum_affine(sum.sum.arena, &sum.sum, affine);
+    return sum_affine(sum.arena, &sum, affine);
 }
 
 bool size_affine(Arena *arena, Expr *e, Affine *affine) {
-    SizeSum whole;
+    Sum whole;
     size_sum_init(&whole, arena);
     return affine_of_part(&whole, e, affine);
 }
@@ -276,18 +190,18 @@ bool size_affine(Arena *arena, Expr *e, Affine *affine) {
 /* --- operations --- */
 
 bool affine_sum(Arena *arena, const Affine *a, int64_t ka, const Affine *b, int64_t kb, Affine *result) {
-    SizeSum sum;
+    Sum sum;
     size_sum_init(&sum, arena);
-    add_affine(&sum, ka, a);
-    add_affine(&sum, kb, b);
-    return sum_affine(arena, &sum.sum, result);
+    sum_add_affine(&sum, ka, a);
+    sum_add_affine(&sum, kb, b);
+    return sum_affine(arena, &sum, result);
 }
 
 bool affine_times(Arena *arena, const Affine *a, const Affine *b, Affine *product) {
-    SizeSum sum;
+    Sum sum;
     size_sum_init(&sum, arena);
     add_product(&sum, 1, a, b);
-    return sum_affine(arena, &sum.sum, product);
+    return sum_affine(arena, &sum, product);
 }
 
 bool affine_is_constant(const Affine *affine, int64_t *value) {
@@ -372,7 +286,7 @@ bool size_equal(Arena *arena, Expr *a, Expr *b) {
 }
 
 bool size_is_too_long(Arena *arena, Expr *e) {
-    SizeSum sum;
+    Sum sum;
     size_sum_init(&sum, arena);
     add_expr(&sum, 1, e);
     return sum.too_long;
@@ -382,8 +296,7 @@ bool size_is_too_long(Arena *arena, Expr *e) {
 
 bool affine_never_negative(Arena *arena, const Affine *affine, const AffineList *facts) {
     Sum goal;
-    sum_init(&goal, arena);
-    goal.affine = *affine;
+    sum_over(&goal, arena, affine);
     return sum_prove_nonnegative(&goal, facts);
 }
 

@@ -2,15 +2,13 @@
  *
  * Every int64 expression is constant + the sum of coefficient * atom. An atom is a product of factors, sorted. What is
  * neither a sum nor a product (a division, min, a read) is a factor; its operands are in normal form. Functions return
- * false if a coefficient overflows or a sum has more than SIZE_TERM_LIMIT terms. No answer is ever wrong.
+ * false if a coefficient overflows or a sum has more than SUM_TERM_LIMIT terms. No answer is ever wrong.
  */
 #ifndef SEMA_SIZES_H
 #define SEMA_SIZES_H
 
-#include "lang/expr.h"
+#include "lang/sum.h"
 
-/* Operations on sums take time quadratic in their lengths, or more. */
-enum { SIZE_TERM_LIMIT = 64 };
 /* Minima of sizes that are made of minima may double with each statement. */
 enum { SIZE_NODE_LIMIT = 512 };
 
