@@ -64,6 +64,7 @@ struct Machine {
     double most_started[2];    /* times of a run's bytes that starting costs at most: what is read, what is written */
     int streams;               /* runs that are prefetched side by side */
     double stream_bytes;       /* the least of a run that is */
+    int sum_streams;           /* runs side by side that the sum of long rows is faster with than with one */
     double excess_missing;     /* of what does not fit into the last cache, what it lacks */
     double memory_part;        /* of the time that memory takes for one thread, what it takes for many */
     double conflict_cost;      /* of a line that is fetched again, for too many fall into its set */
@@ -83,6 +84,7 @@ struct Machine {
     double foreign_cost;    /* to read and write again a line that another thread has written */
     double fork_seconds;    /* to start the threads of a parallel loop, and to wait for them */
     double fork_operations; /* of arithmetic, that pay for it */
+    double fork_test;       /* of fork_seconds, the part that it takes to find that a loop has too little work */
     double fault_seconds;   /* a page that is touched for the first time */
 };
 

@@ -554,9 +554,9 @@ static int outermost(const Profile *profile, int number) {
 
 /* Loops with little work are not shared out when they run (backends/llvm/launch.c): then one thread does it all, after
  * a test. */
-static double launched_seconds(const ThreadTime *time) {
-    static const double test = 2e-4; /* of what threads cost */
-    return time->fork > 0 ? fmin(time->busy + time->fork, time->alone + time->fork * test) : time->busy;
+static double launched_seconds(const ThreadTime *time, const Machine *machine) {
+    double test = time->fork * machine->fork_test;
+    return time->fork > 0 ? fmin(time->busy + time->fork, time->alone + test) : time->busy;
 }
 
 Estimate static_estimate(const Profile *profile, const Target *target) {
@@ -574,7 +574,7 @@ Estimate static_estimate(const Profile *profile, const Target *target) {
         time->fork += own.fork;
     }
     for (int s = 0; s < profile->stage_count; s++) {
-        double seconds = launched_seconds(&times[s]);
+        double seconds = launched_seconds(&times[s], target->machine);
         estimate.seconds += seconds;
         estimate.overhead += fmax(seconds - times[s].busy, 0);
         busy += times[s].busy;

@@ -26,7 +26,6 @@ enum { CODE_LIMIT = 64 /* weight of all vectors of a step */ };
 enum { FEW_TERMS = 16 /* terms of rows that are lanes */ };
 enum {
     SCATTER_STEPS = 4,
-    STREAMS = 4,
     PIECES_A_THREAD = 4 /* if their number is unknown */,
     PIECE_LEAST = 4096 /* terms */
 };
@@ -112,13 +111,13 @@ static void make_pieces(Space *space, Group *group, const char *base, RowMember 
 }
 
 /* Steps of each stream of the reduction around the one along memory; 0: no streams. */
-static int64_t stream_steps(const RowMember *member, bool pieces) {
+static int64_t stream_steps(const RowMember *member, bool pieces, int64_t streams) {
     const Stage *stage = member->reads;
     int loops = reduction_loops(stage);
     if (!member->reduction || loops < 2 || !stage_reduces_along_memory(stage))
         return 0;
     int64_t extent = axis_extent(reduction_at(stage, loops - 2));
-    int64_t streams = pieces && loops == 2 ? STREAMS * member->pieces : STREAMS;
+    streams *= pieces && loops == 2 ? member->pieces : 1;
     return extent > 0 && extent % streams == 0 ? extent / streams : 0;
 }
 
@@ -233,9 +232,10 @@ static void write_streams(Space *space, Sketch *sketch, const RowMember *member,
                           int64_t steps) {
     int count = reduction_loops(member->reads);
     const char *around = pieces && count == 2 ? member->rest : reduction_at(member->reads, count - 2)->name;
+    int64_t streams = space->target->machine->sum_streams;
     bool near = streams_are_neighbours(member);
     const char *names[2] = {near ? member->step : member->stream, near ? member->stream : member->step};
-    PrimArg args[2] = {arg_name(loop_path(space, stage, around)), arg_int(near ? STREAMS : steps)};
+    PrimArg args[2] = {arg_name(loop_path(space, stage, around)), arg_int(near ? streams : steps)};
     sketch_add(space, sketch, PRIM_SPLIT, 2, names, 2, args);
     const char *order[5] = {member->step, member->outer, member->stream, member->inner, member->lane};
     sketch_loops(space, sketch, PRIM_REORDER, order, 5);
@@ -328,7 +328,7 @@ static void write_member(Space *space, Sketch *sketch, const RowMember *member, 
     args[2] = arg_int(member->lanes);
     sketch->shorter |= member->shorter;
     sketch_add(space, sketch, PRIM_SPLIT, 3, names, 3, args);
-    int64_t steps = stream_steps(member, pieces);
+    int64_t steps = stream_steps(member, pieces, space->target->machine->sum_streams);
     if (steps > 0)
         write_streams(space, sketch, member, stage, pieces, steps);
     if (member->reduction) {

@@ -73,6 +73,7 @@ static const Column columns[] = {
     COLUMN(most_started, REAL, 2, false),
     COLUMN(streams, INT, 1, false),
     COLUMN(stream_bytes, REAL, 1, false),
+    COLUMN(sum_streams, INT, 1, false),
     COLUMN(excess_missing, REAL, 1, false),
     COLUMN(memory_part, REAL, 1, false),
     COLUMN(conflict_cost, REAL, 1, false),
@@ -90,6 +91,7 @@ static const Column columns[] = {
     COLUMN(foreign_cost, REAL, 1, false),
     COLUMN(fork_seconds, REAL, 1, false),
     COLUMN(fork_operations, REAL, 1, false),
+    COLUMN(fork_test, REAL, 1, false),
     COLUMN(fault_seconds, REAL, 1, false),
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
@@ -273,6 +275,10 @@ static void add_programs(Arena *arena, Nests *nests, const Target *target) {
              " unroll(O.r_j)\n"
              "acc = cache_write(O, at=w_o, scope=register) }",
              target);
+    add_text(arena, nests, /* too little work for threads */
+             "def f(float(8, 64) I) -> (O) { O(h, w) = I(h, w) + 1 }\n"
+             "schedule f on %s { parallel(O.h) }",
+             target);
     add_text(arena, nests, /* lanes of bytes, apart from each other */
              "def f(uint8(16, 90) I) -> (O) { O(j, i) = I(i, j) + 1 where i in 0:16, j in 0:90 }\n"
              "schedule f on %s { i_o, i_v = split(O.i, 16)\n reorder(O.j, i_o, i_v)\n vectorize(i_v) }",
@@ -302,7 +308,7 @@ static int changed_nests(Arena *arena, const Nests *nests, const Machine *machin
     return changed;
 }
 
-/* What a space offers, where it starts and which points fit, as a number. */
+/* What a space offers, where it starts, the schedule there and which points fit, as a number. */
 static uint64_t space_digest(Arena *arena, Program *program, const Target *target) {
     Space *space = space_new(arena, program, target, NULL);
     int *point = ARENA_ARRAY(arena, int, space->gene_count + 1);
@@ -317,11 +323,16 @@ static uint64_t space_digest(Arena *arena, Program *program, const Target *targe
         point_random(space, &random, point);
         digest = hash_mix(digest ^ point_hash(space, point));
     }
-    return digest;
+    Text text = {.arena = arena};
+    point_start(space, point);
+    schedule_print(&text, point_schedule(arena, space, point));
+    return hash_mix(digest ^ hash_text(text.text));
 }
 
 static bool changes_space(Arena *arena, const Target *target, const Machine *machine) {
+    static const char sum[] = "def f(float(512, 512) I) -> (s) { s +=! I(r_h, r_w) }";
     Program *programs[] = {program_matmul(arena, TYPE_FLOAT, 64, 64, 64), program_row_sum(arena, TYPE_FLOAT, 64, 4096),
+                           program_of_text(arena, sum, NULL, 0),
                            program_transpose(arena, TYPE_FLOAT, 200, 200),
                            program_conv2d(arena, TYPE_FLOAT, (ConvShape){1, 64, 28, 28, 64, 3, 3, 1, 1, 1})};
     Target other = *target;
