@@ -357,18 +357,22 @@ static bool turns_sign(const Sum *sum, const Sum *divisor, Expr *dividend) {
     return divisor->count == 0 && divisor->constant < 0 && !expr_is_exact(expr_unary(sum->arena, OP_NEG, dividend));
 }
 
+/* The sum that an argument of e is. What is divided is exact. */
+static void add_operand(Sum *operand, Sum *sum, const Expr *e, int argument, bool simplify) {
+    sum_init(operand, sum->arena);
+    operand->canonical = sum->canonical;
+    operand->modular = sum->modular && e->op == OP_MUL;
+    sum_add_index(operand, 1, e->args[argument], simplify);
+    if (simplify && !operand->canonical && !operand->modular)
+        sum_recombine(operand);
+    take_marks(sum, operand);
+}
+
 /* A product, quotient or modulo of the two arguments. */
 static void add_combination(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
     Sum a, b;
-    sum_init(&a, sum->arena);
-    sum_init(&b, sum->arena);
-    sum_add_index(&a, 1, e->args[0], simplify);
-    sum_add_index(&b, 1, e->args[1], simplify);
-    if (simplify) {
-        sum_recombine(&a);
-        sum_recombine(&b);
-    }
-    sum->overflow |= a.overflow || b.overflow;
+    add_operand(&a, sum, e, 0, simplify);
+    add_operand(&b, sum, e, 1, simplify);
     if (sum->overflow)
         return;
     if (e->op == OP_MUL)
@@ -385,6 +389,14 @@ bool var_is_fixed(const Var *var) {
     int64_t extent;
     return (var->kind == VAR_AXIS || var->kind == VAR_LOOP) && var->extent && expr_is_int(var->extent, &extent) &&
            extent <= 1;
+}
+
+/* What is an atom, once it is simplified. */
+static void add_opaque(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
+    if (simplify && !sum->canonical)
+        sum_add_index(sum, coefficient, expr_simplify(sum->arena, e), false);
+    else
+        sum_add_atom(sum, coefficient, e);
 }
 
 static void add_op(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
@@ -406,25 +418,27 @@ static void add_op(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
             return;
         }
         break;
+    case OP_MIN:
+    case OP_MAX:
+        if (sum->canonical) {
+            sum_add_extreme(sum, coefficient, e);
+            return;
+        }
+        break;
     default: break;
     }
-    if (simplify)
-        sum_add_index(sum, coefficient, expr_simplify(sum->arena, e), false);
-    else
-        sum_add_atom(sum, coefficient, e);
+    add_opaque(sum, coefficient, e, simplify);
 }
 
 void sum_add_index(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
     if (e->kind == EXPR_INT)
         sum_add_constant(sum, coefficient, e->integer);
     else if (e->kind == EXPR_VAR)
-        sum_add_atom(sum, var_is_fixed(e->var) ? 0 : coefficient, e);
+        sum_add_atom(sum, var_is_fixed(e->var) && !sum->canonical ? 0 : coefficient, e);
     else if (e->kind == EXPR_OP && e->lanes == 1)
         add_op(sum, coefficient, e, simplify);
-    else if (simplify)
-        sum_add_index(sum, coefficient, expr_simplify(sum->arena, e), false);
     else
-        sum_add_atom(sum, coefficient, e);
+        add_opaque(sum, coefficient, e, simplify);
 }
 
 void sum_add_expr(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
@@ -438,6 +452,16 @@ void sum_of(Sum *sum, Arena *arena, Expr *e) {
     sum_add_expr(sum, 1, e, true);
     if (!sum->overflow)
         sum_recombine(sum);
+}
+
+static void init_canonical(Sum *sum, Arena *arena) {
+    sum_init(sum, arena);
+    sum->canonical = sum->modular = true;
+}
+
+void sum_of_size(Sum *sum, Arena *arena, Expr *e) {
+    init_canonical(sum, arena);
+    sum_add_index(sum, 1, e, true);
 }
 
 /* coefficient * atom, coefficients of products as their first factor. */
@@ -517,6 +541,29 @@ bool expr_affine_modular(Arena *arena, Expr *e, Affine *affine) {
     if (!sum.modular && !sum.overflow)
         sum_recombine(&sum);
     return sum_affine(arena, &sum, affine);
+}
+
+bool size_affine(Arena *arena, Expr *e, Affine *affine) {
+    Sum sum;
+    sum_of_size(&sum, arena, e);
+    return sum_affine(arena, &sum, affine);
+}
+
+bool affine_sum(Arena *arena, const Affine *a, int64_t ka, const Affine *b, int64_t kb, Affine *result) {
+    Sum sum;
+    init_canonical(&sum, arena);
+    sum_add_affine(&sum, ka, a);
+    sum_add_affine(&sum, kb, b);
+    return sum_affine(arena, &sum, result);
+}
+
+bool affine_times(Arena *arena, const Affine *a, const Affine *b, Affine *product) {
+    Sum sum, left, right;
+    init_canonical(&sum, arena);
+    sum_over(&left, arena, a);
+    sum_over(&right, arena, b);
+    sum_add_product(&sum, 1, &left, &right);
+    return sum_affine(arena, &sum, product);
 }
 
 bool affine_is_zero(const Affine *affine) {

@@ -249,10 +249,17 @@ static bool constant_divisor(const Sum *dividend, const Sum *divisor, Sum *norma
     return true;
 }
 
+/* Of a canonical sum: users read these quotients as they wrote them. */
+static bool stays_whole(const Sum *sum, const Sum *divisor) {
+    return sum->canonical && (divisor->count || divisor->constant == 0);
+}
+
 void sum_add_quotient(Sum *sum, int64_t coefficient, const Sum *dividend, const Sum *divisor) {
     Sum normal, rest;
     int64_t constant;
-    if (constant_divisor(dividend, divisor, &normal, &constant)) {
+    if (stays_whole(sum, divisor)) {
+        add_op(sum, coefficient, OP_DIV, dividend, divisor);
+    } else if (constant_divisor(dividend, divisor, &normal, &constant)) {
         sum->overflow |= normal.overflow;
         if (constant != 0 && !sum->overflow)
             add_constant_quotient(sum, coefficient, &normal, constant);
@@ -266,7 +273,9 @@ void sum_add_quotient(Sum *sum, int64_t coefficient, const Sum *dividend, const 
 void sum_add_remainder(Sum *sum, int64_t coefficient, const Sum *dividend, const Sum *divisor) {
     Sum normal, rest;
     int64_t constant;
-    if (constant_divisor(dividend, divisor, &normal, &constant)) {
+    if (stays_whole(sum, divisor)) {
+        add_op(sum, coefficient, OP_MOD, dividend, divisor);
+    } else if (constant_divisor(dividend, divisor, &normal, &constant)) {
         sum->overflow |=
             normal.overflow || __builtin_mul_overflow(coefficient, divisor->constant < 0 ? -1 : 1, &coefficient);
         if (constant != 0 && !sum->overflow)

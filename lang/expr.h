@@ -125,7 +125,16 @@ typedef LIST(Affine) AffineList;
 bool expr_affine(Arena *arena, Expr *e, Affine *affine);
 /* The same modulo 2^64, for every expression: where addresses are meant, or equality; nothing follows for order. */
 bool expr_affine_modular(Arena *arena, Expr *e, Affine *affine);
+/* The canonical one modulo 2^64, in which ranges are computed and users read sizes: factors of products stand in one
+ * order, minima and maxima lose what others imply, quotients by what is no constant and all else stay as they are
+ * written. What may wrap is not divided or compared. False on overflow, or beyond SUM_TERM_LIMIT. */
+bool size_affine(Arena *arena, Expr *e, Affine *affine);
 Expr *affine_expr(Arena *arena, const Affine *affine);
+/* ka * a + kb * b, and a * b: canonical where both are. */
+bool affine_sum(Arena *arena, const Affine *a, int64_t ka, const Affine *b, int64_t kb, Affine *sum);
+bool affine_times(Arena *arena, const Affine *a, const Affine *b, Affine *product);
+/* Whether it is at least 0 for all values for which each of the facts is; facts may be NULL. */
+bool affine_never_negative(Arena *arena, const Affine *affine, const AffineList *facts);
 /* The coefficient of a variable, 0 when it does not occur; false when it occurs inside an atom. */
 bool affine_coefficient(const Affine *affine, const Var *var, int64_t *coefficient);
 int affine_term_of(const Affine *affine, const Var *var);   /* the term that is the variable alone; -1: there is none */

@@ -525,11 +525,13 @@ static bool holds(Prover *prover, Expr *e) {
     return expr_compares_indices(e) && e->lanes == 1 && comparison_holds(prover, e);
 }
 
-bool sum_prove_nonnegative(const Sum *goal, const AffineList *facts) {
-    if (sum_is_nonnegative(goal))
+bool affine_never_negative(Arena *arena, const Affine *affine, const AffineList *facts) {
+    Sum goal;
+    sum_over(&goal, arena, affine);
+    if (sum_is_nonnegative(&goal))
         return true;
-    for (int i = 0; i < goal->count; i++)
-        if (!is_small(goal->terms[i].atom))
+    for (int i = 0; i < goal.count; i++)
+        if (!is_small(goal.terms[i].atom))
             return false;
     Prover prover = {.arena = arena_new()};
     for (int i = 0; facts && i < facts->count; i++) {
@@ -537,7 +539,7 @@ bool sum_prove_nonnegative(const Sum *goal, const AffineList *facts) {
         sum_add_affine(fact, 1, &facts->items[i]);
         assume_nonnegative(&prover, fact);
     }
-    bool proved = prover.contradiction || prove_nonnegative(&prover, goal);
+    bool proved = prover.contradiction || prove_nonnegative(&prover, &goal);
     arena_free(prover.arena);
     return proved;
 }

@@ -28,8 +28,8 @@ typedef struct Sum {
     Arena *arena;
     const AtomLimits *limits; /* that its bounds may use; NULL: none */
     bool overflow;
-    bool modular;   /* equal modulo 2^64 alone: only made for expr_affine_modular, which asks nothing else of it */
-    bool canonical; /* the factors of its products stand in one order */
+    bool modular;   /* equal modulo 2^64 alone: what made it, such as expr_affine_modular, asks nothing else of it */
+    bool canonical; /* what size_affine makes */
     bool too_long;  /* a canonical one would have more than SUM_TERM_LIMIT terms, so it is marked as overflown */
     int capacity;
     union {
@@ -59,11 +59,15 @@ void sum_add_expr(Sum *sum, int64_t coefficient, Expr *e, bool simplify);
 void sum_add_index(Sum *sum, int64_t coefficient, Expr *e, bool simplify);
 /* The sum that an expression is, its parts simplified. */
 void sum_of(Sum *sum, Arena *arena, Expr *e);
+/* The canonical one. */
+void sum_of_size(Sum *sum, Arena *arena, Expr *e);
 /* Joins quotients with their remainders: x / c * c + x % c becomes x. */
 void sum_recombine(Sum *sum);
 /* divide.c: adds the floor quotient or the modulo of two sums. */
 void sum_add_quotient(Sum *sum, int64_t coefficient, const Sum *dividend, const Sum *divisor);
 void sum_add_remainder(Sum *sum, int64_t coefficient, const Sum *dividend, const Sum *divisor);
+/* extreme.c: adds a minimum or maximum to a canonical sum. */
+void sum_add_extreme(Sum *sum, int64_t coefficient, Expr *e);
 /* Adds both, to two sums: what has to be proved is proved once. */
 void sum_divide(Sum *quotient, Sum *remainder, const Sum *dividend, const Sum *divisor);
 
@@ -80,8 +84,6 @@ bool sum_bound(Sum *bound, const Sum *sum, bool upper);
 bool sum_relax(Sum *relaxed, const Sum *sum, bool upper);
 /* Whether it is at least 0 for all values: by intervals and these bounds. */
 bool sum_is_nonnegative(const Sum *sum);
-/* The same where each of the facts is at least 0, which may be NULL: by elimination and cases, prove.c. */
-bool sum_prove_nonnegative(const Sum *goal, const AffineList *facts);
 /* 1: at least 0 for all values, -1: below 0 for all, 0: neither is known. */
 int sum_sign(const Sum *sum);
 

@@ -12,12 +12,8 @@
 /* Minima of sizes that are made of minima may double with each statement. */
 enum { SIZE_NODE_LIMIT = 512 };
 
-bool size_affine(Arena *arena, Expr *e, Affine *affine);
 /* The factors of a term's atom, one or more; returns their number. */
 int term_factors(Arena *arena, const Term *term, Expr ***factors);
-/* ka * a + kb * b */
-bool affine_sum(Arena *arena, const Affine *a, int64_t ka, const Affine *b, int64_t kb, Affine *sum);
-bool affine_times(Arena *arena, const Affine *a, const Affine *b, Affine *product);
 /* Finds p = coefficient * var + rest. False if var occurs in any other way (twice in a product, inside a factor). */
 bool affine_split(Arena *arena, const Affine *p, const Var *var, Affine *coefficient, Affine *rest);
 /* p with the atom of one term replaced; the coefficient of the term stays. */
@@ -37,8 +33,6 @@ bool size_equal(Arena *arena, Expr *a, Expr *b);
 /* Whether its sum has too many terms. */
 bool size_is_too_long(Arena *arena, Expr *e);
 
-/* Whether p >= 0 for all sizes >= 0 for which every fact is >= 0. */
-bool affine_never_negative(Arena *arena, const Affine *p, const AffineList *facts);
 /* Whether p < 0 whenever all sizes in it are at least 2. Then p >= 0 would be useless as a requirement. */
 bool affine_negative_for_real_sizes(const Affine *p);
 

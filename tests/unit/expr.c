@@ -307,6 +307,10 @@ static void test_wrapping(Fixture *f) {
     Affine affine;
     ok(!expr_affine(f->arena, add(f, a, b), &affine) && expr_affine_modular(f->arena, add(f, a, b), &affine),
        "what wraps is affine modulo 2^64 alone");
+    Expr *half = binary(f, OP_DIV, mul(f, a, num(f, 2)), num(f, 2));
+    ok(expr_affine_modular(f->arena, mul(f, half, add(f, b, one)), &affine) && affine.count == 2 &&
+           expr_is_op(affine.terms[1].atom, OP_DIV),
+       "a factor that wraps is not divided there, either");
 }
 
 /* --- ranges ------------------------------------------------------------------------------------------------------- */
