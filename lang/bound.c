@@ -120,16 +120,14 @@ static bool bound_extreme(Sum *bound, int64_t coefficient, Expr *atom, bool uppe
         sum_add(bound, coefficient, &ends[known[1]]);
         return true;
     }
-    for (int i = 0; i < 2; i++) {
-        sum_init(&difference, bound->arena);
-        sum_add(&difference, 1, &ends[1 - i]);
-        sum_add(&difference, -1, &ends[i]);
-        if (sum_is_nonnegative(&difference)) {
-            sum_add(bound, coefficient, &ends[smaller ? i : 1 - i]);
-            return true;
-        }
-    }
-    sum_add_atom(bound, coefficient, expr_binary(bound->arena, atom->op, sum_expr(&ends[0]), sum_expr(&ends[1])));
+    sum_init(&difference, bound->arena);
+    sum_add(&difference, 1, &ends[1]);
+    sum_add(&difference, -1, &ends[0]);
+    int order = sum_order(&difference);
+    if (order)
+        sum_add(bound, coefficient, &ends[(order < 0) == smaller]);
+    else
+        sum_add_atom(bound, coefficient, expr_binary(bound->arena, atom->op, sum_expr(&ends[0]), sum_expr(&ends[1])));
     return true;
 }
 
@@ -300,8 +298,17 @@ bool sum_is_nonnegative(const Sum *sum) {
     return sum_relax(&relaxed, now, false) && interval_is_nonnegative(&relaxed);
 }
 
-int sum_sign(const Sum *sum) {
+/* constant - sum */
+static bool opposite_is_nonnegative(const Sum *sum, int64_t constant) {
     Sum opposite;
+    sum_init(&opposite, sum->arena);
+    opposite.limits = sum->limits;
+    sum_add(&opposite, -1, sum);
+    sum_add_constant(&opposite, 1, constant);
+    return !opposite.overflow && sum_is_nonnegative(&opposite);
+}
+
+int sum_sign(const Sum *sum) {
     Interval interval = sum_interval(sum);
     if (interval.has_low && interval.low >= 0)
         return 1;
@@ -309,8 +316,9 @@ int sum_sign(const Sum *sum) {
         return -1;
     if (sum_is_nonnegative(sum))
         return 1;
-    sum_init(&opposite, sum->arena);
-    sum_add(&opposite, -1, sum);
-    sum_add_constant(&opposite, 1, -1);
-    return !opposite.overflow && sum_is_nonnegative(&opposite) ? -1 : 0;
+    return opposite_is_nonnegative(sum, -1) ? -1 : 0;
+}
+
+int sum_order(const Sum *difference) {
+    return sum_is_nonnegative(difference) ? 1 : opposite_is_nonnegative(difference, 0) ? -1 : 0;
 }

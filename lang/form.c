@@ -163,14 +163,6 @@ void form_note_limit(Forms *forms, const Form *quotient, const Form *limit) {
         list_push(forms->arena, &forms->limits, ((AtomLimit){atom, limit}));
 }
 
-const Form *form_extreme(Forms *forms, Op op, const Form *a, const Form *b) {
-    if (form_at_most(forms, a, b))
-        return op == OP_MIN ? a : b;
-    if (form_at_most(forms, b, a))
-        return op == OP_MIN ? b : a;
-    return form_atom(forms, expr_binary(forms->arena, op, affine_expr(forms->arena, a), affine_expr(forms->arena, b)));
-}
-
 /* --- bounds ------------------------------------------------------------------------------------------------------- */
 
 static const Form *bound(Forms *forms, const Form *form, bool upper) {
@@ -190,16 +182,21 @@ const Form *form_lower(Forms *forms, const Form *form) {
     return bound(forms, form, false);
 }
 
-/* a + plus <= b. What both share cancels before bounds are taken. */
+/* b - a - plus: what both share cancels before bounds are taken. */
+static void difference_of(Sum *difference, const Forms *forms, const Form *a, int64_t plus, const Form *b) {
+    sum_init(difference, forms->arena);
+    sum_add_affine(difference, 1, b);
+    sum_add_affine(difference, -1, a);
+    sum_add_constant(difference, -1, plus);
+    difference->limits = &forms->limits;
+}
+
+/* a + plus <= b. */
 static bool is_at_most(Forms *forms, const Form *a, int64_t plus, const Form *b) {
     Sum difference;
     if (a->count == 0 && b->count == 0)
         return a->constant < b->constant || (a->constant == b->constant && plus == 0);
-    sum_init(&difference, forms->arena);
-    sum_add_affine(&difference, 1, b);
-    sum_add_affine(&difference, -1, a);
-    sum_add_constant(&difference, -1, plus);
-    difference.limits = &forms->limits;
+    difference_of(&difference, forms, a, plus, b);
     return sum_is_nonnegative(&difference);
 }
 
@@ -209,6 +206,15 @@ bool form_at_most(Forms *forms, const Form *a, const Form *b) {
 
 bool form_below(Forms *forms, const Form *a, const Form *b) {
     return is_at_most(forms, a, 1, b);
+}
+
+const Form *form_extreme(Forms *forms, Op op, const Form *a, const Form *b) {
+    Sum difference;
+    difference_of(&difference, forms, a, 0, b);
+    int order = sum_order(&difference);
+    if (order)
+        return (order > 0) == (op == OP_MIN) ? a : b;
+    return form_atom(forms, expr_binary(forms->arena, op, affine_expr(forms->arena, a), affine_expr(forms->arena, b)));
 }
 
 const Form *form_of(Forms *forms, Expr *e) {

@@ -23,12 +23,6 @@ static bool is_sum_op(Op op) {
 
 /* --- comparisons of indices --------------------------------------------------------------------------------------- */
 
-static void negate(Sum *result, const Sum *sum, int64_t plus) {
-    sum_init(result, sum->arena);
-    sum_add(result, -1, sum);
-    sum_add_constant(result, 1, plus);
-}
-
 /* D < 0 says the same as high < 0 when D = g * high + low with 0 <= low < g. */
 static void shrink_inequality(Sum *d) {
     Sum high, low;
@@ -207,13 +201,8 @@ static MemberRelation relate_extremes(Arena *arena, Op op, Expr *a, Expr *b) {
         return RELATION_NONE;
     if (d.count == 0 && d.constant == 0)
         return RELATION_KEEP_FIRST;
-    int sign = sum_sign(&d);
-    if (sign == 0) {
-        Sum opposite;
-        negate(&opposite, &d, 0);
-        sign = !opposite.overflow && sum_is_nonnegative(&opposite) ? -1 : 0;
-    }
-    return sign == 0 ? RELATION_NONE : (sign < 0) == (op == OP_MIN) ? RELATION_KEEP_FIRST : RELATION_KEEP_SECOND;
+    int order = sum_order(&d);
+    return order == 0 ? RELATION_NONE : (order < 0) == (op == OP_MIN) ? RELATION_KEEP_FIRST : RELATION_KEEP_SECOND;
 }
 
 static MemberRelation relate(const OperatorChain *chain, Expr *a, Expr *b) {

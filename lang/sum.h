@@ -86,6 +86,8 @@ bool sum_relax(Sum *relaxed, const Sum *sum, bool upper);
 bool sum_is_nonnegative(const Sum *sum);
 /* 1: at least 0 for all values, -1: below 0 for all, 0: neither is known. */
 int sum_sign(const Sum *sum);
+/* Of a difference, 1: at least 0 for all values, -1: at most 0 for all, 0: neither is known. */
+int sum_order(const Sum *difference);
 
 /* Whether an axis or loop has one value alone, 0. */
 bool var_is_fixed(const Var *var);
