@@ -133,6 +133,12 @@ Expr *affine_expr(Arena *arena, const Affine *affine);
 /* ka * a + kb * b, and a * b: canonical where both are. */
 bool affine_sum(Arena *arena, const Affine *a, int64_t ka, const Affine *b, int64_t kb, Affine *sum);
 bool affine_times(Arena *arena, const Affine *a, const Affine *b, Affine *product);
+/* Finds p = coefficient * var + rest. False if var occurs in any other way (twice in a product, inside a factor). */
+bool affine_split(Arena *arena, const Affine *p, const Var *var, Affine *coefficient, Affine *rest);
+/* p with the atom of one term replaced; the coefficient of the term stays. */
+bool affine_replace(Arena *arena, const Affine *p, int term, const Affine *by, Affine *replaced);
+/* The sum with the least coefficients that is at least 0 for the same integers. */
+Affine affine_least(Arena *arena, const Affine *p);
 /* Whether it is at least 0 for all values for which each of the facts is; facts may be NULL. */
 bool affine_never_negative(Arena *arena, const Affine *affine, const AffineList *facts);
 /* The coefficient of a variable, 0 when it does not occur; false when it occurs inside an atom. */
@@ -140,9 +146,12 @@ bool affine_coefficient(const Affine *affine, const Var *var, int64_t *coefficie
 int affine_term_of(const Affine *affine, const Var *var);   /* the term that is the variable alone; -1: there is none */
 int64_t affine_slope(const Affine *affine, const Var *var); /* the coefficient of that term; 0: there is none */
 bool affine_is_zero(const Affine *affine);
+bool affine_is_int(const Affine *affine, int64_t *value); /* value may be NULL */
 bool affine_is_over_sizes(const Affine *affine); /* as expr_is_over_sizes */
 /* The greatest common divisor of the coefficients, 0 without terms. */
 int64_t affine_divisor(const Affine *affine);
+/* Whether its coefficients allow 0: what divides them all divides the constant. */
+bool affine_may_be_zero(const Affine *affine);
 
 /* Canonical and small: affine sums collected, (16*a + b) / 16 -> a and % -> b where 0 <= b < 16 is known from ranges,
  * comparisons decided by intervals, selects on constants, min and max by intervals, neutral elements of floats that are

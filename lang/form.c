@@ -38,14 +38,6 @@ const Form *form_atom(Forms *forms, const Expr *atom) {
     return form;
 }
 
-bool form_is_int(const Form *form, int64_t *value) {
-    if (form->count != 0)
-        return false;
-    if (value != NULL)
-        *value = form->constant;
-    return true;
-}
-
 static const Form *constant_sum(Forms *forms, int64_t a, int64_t factor, int64_t b) {
     int64_t product, sum;
     forms->overflow |= __builtin_mul_overflow(factor, b, &product) | __builtin_add_overflow(a, product, &sum);

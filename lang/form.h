@@ -33,7 +33,6 @@ const Form *form_divide_both(Forms *forms, const Form *a, const Form *b, const F
 void form_note_limit(Forms *forms, const Form *quotient, const Form *limit);
 const Form *form_extreme(Forms *forms, Op min_or_max, const Form *a, const Form *b);
 
-bool form_is_int(const Form *form, int64_t *value); /* value may be NULL */
 bool form_equal(const Form *a, const Form *b);
 uint64_t form_hash(const Form *form); /* the same of equal ones */
 /* Proved for all values of loops and sizes: a < b, a <= b. */

@@ -1,6 +1,6 @@
 /* simplify.c - expressions made canonical and small.
  *
- * Index arithmetic (scalar int64) goes through sums: affine.c and divide.c; values of int64 that may wrap stay as they
+ * Index arithmetic (scalar int64) goes through sums: sum.c and divide.c; values of int64 that may wrap stay as they
  * are, but for their arguments (expr_is_exact tells them apart). Here are the other operators: comparisons
  * become "positive terms < negative terms", or one of == and !=; chains of && || min max lose what another member
  * implies. Every node is simplified once: the time is about linear in the size of the tree, and quadratic in the length
@@ -98,11 +98,9 @@ bool equation_of(Sum *d, Arena *arena, Expr *a, Expr *b, bool simplify_parts) {
 }
 
 /* Whether the two sides of D == 0 differ for all values. */
-static bool never_zero(const Sum *d, int64_t divisor) {
+static bool never_zero(const Sum *d) {
     Sum shifted;
-    if (divisor > 1 && d->constant % divisor != 0)
-        return true;
-    if (sum_sign(d) < 0)
+    if (!affine_may_be_zero(&d->affine) || sum_sign(d) < 0)
         return true;
     sum_init(&shifted, d->arena);
     sum_add(&shifted, 1, d);
@@ -117,7 +115,7 @@ static Expr *simplify_equation(Arena *arena, Expr *e, Expr *a, Expr *b) {
     if (d.count == 0)
         return expr_bool(arena, (d.constant == 0) == (e->op == OP_EQ));
     int64_t divisor = affine_divisor(&d.affine);
-    if (never_zero(&d, divisor))
+    if (never_zero(&d))
         return expr_bool(arena, e->op == OP_NE);
     sum_init(&left, arena);
     sum_init(&right, arena);

@@ -1,4 +1,4 @@
-/* sum.h - sums of integer terms while they are being made: the working form of affine.c, simplify.c and prove.c.
+/* sum.h - sums of integer terms while they are being made: the working form of affine.c, simplify.c, bound.c and prove.c.
  *
  * A Sum is constant + sum of coefficient * atom over int64, each atom once, in order of first appearance. An atom is
  * simplified and is no sum, no negation and no multiple: a variable, a product of atoms, a division, a minimum, ...
@@ -44,6 +44,7 @@ typedef struct Sum {
 } Sum;
 
 void sum_init(Sum *sum, Arena *arena);
+void sum_init_canonical(Sum *sum, Arena *arena);
 void sum_add_constant(Sum *sum, int64_t coefficient, int64_t constant);
 void sum_add_atom(Sum *sum, int64_t coefficient, Expr *atom);
 void sum_add(Sum *sum, int64_t coefficient, const Sum *other);
@@ -99,6 +100,8 @@ int atom_compare(const Expr *a, const Expr *b);
 bool atom_equal(Expr *a, Expr *b); /* also with the factors of a product in another order */
 /* The factors of a product, or the atom itself; returns their number, at most limit. */
 int atom_factors(Expr *atom, Expr **factors, int limit);
+/* All of a term's; returns their number. */
+int term_factors(Arena *arena, const Term *term, Expr ***factors);
 int atom_degree(Expr *atom);         /* how many factors it has */
 bool atom_is_loop(const Expr *atom); /* or an axis, whose extent is known */
 Expr *atom_product(Arena *arena, Expr *const *factors, int count);

@@ -113,7 +113,7 @@ bool require_range(Statement *s, IndexVariable *index) {
         return true;
     Verdict verdict = judge(builder->arena, &extent, &builder->facts);
     int64_t known;
-    if (verdict == NEVER && affine_is_constant(&extent, &known)) {
+    if (verdict == NEVER && affine_is_int(&extent, &known)) {
         ERROR(s->frame, negative_extent, index->loc, index->name, expr_text(builder->arena, index->low),
               expr_text(builder->arena, size_normal(builder->arena, expr_binary(builder->arena, OP_ADD, index->high,
                                                                                 expr_int(builder->arena, 1)))));

@@ -72,7 +72,7 @@ static bool may_reach(const Statement *s, Expr *index, int64_t last) {
     Affine p, high;
     int64_t end;
     return !size_affine(s->builder->arena, index, &p) || !extreme_over_domain(s, &p, true, &high) ||
-           !affine_is_constant(&high, &end) || end >= last;
+           !affine_is_int(&high, &end) || end >= last;
 }
 
 /* Whether the expression reads the tensor at what is more than an index there, or passes it to a def. */

@@ -239,12 +239,11 @@ static void place_checks(Builder *builder) {
 
 static int degree_of(Arena *arena, Expr *e) {
     Affine p;
-    Expr **factors;
     int degree = 1;
     if (!size_affine(arena, e, &p))
         return degree;
     for (int i = 0; i < p.count; i++)
-        degree = larger_int(degree, term_factors(arena, &p.terms[i], &factors));
+        degree = larger_int(degree, atom_degree(p.terms[i].atom));
     return degree;
 }
 

@@ -195,7 +195,7 @@ static bool is_larger(Arena *arena, Expr *size, Expr *than) {
     Affine difference;
     int64_t constant;
     return size_affine(arena, expr_binary(arena, OP_SUB, size, than), &difference) &&
-           affine_is_constant(&difference, &constant) && constant >= 0;
+           affine_is_int(&difference, &constant) && constant >= 0;
 }
 
 /* The smallest of the sizes, without those that another one is below anyway: min(M, min(N, N + 1)) is min(M, N). */

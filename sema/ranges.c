@@ -356,9 +356,8 @@ static Expr *bound_from(const Inference *in, const Constraint *constraint, const
     Arena *arena = in->arena;
     Affine coefficient, rest, lowest;
     int64_t c;
-    if (!affine_split(arena, &constraint->sum, index->raw, &coefficient, &rest) ||
-        !affine_is_constant(&coefficient, &c) || c == 0 || c == INT64_MIN ||
-        !extreme_over_domain(in->statement, &rest, false, &lowest))
+    if (!affine_split(arena, &constraint->sum, index->raw, &coefficient, &rest) || !affine_is_int(&coefficient, &c) ||
+        c == 0 || c == INT64_MIN || !extreme_over_domain(in->statement, &rest, false, &lowest))
         return NULL;
     *is_low = c > 0;
     Expr *quotient = expr_binary(arena, OP_DIV, affine_expr(arena, &lowest), expr_int(arena, c > 0 ? c : -c));

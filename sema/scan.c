@@ -75,7 +75,7 @@ bool step_distance(Statement *s, const AstExpr *ast, const Carried *carried, int
         !size_affine(s->builder->arena,
                      expr_binary(s->builder->arena, OP_SUB, expr_var(s->builder->arena, steps->raw), step.expr),
                      &difference) ||
-        !affine_is_constant(&difference, distance)) {
+        !affine_is_int(&difference, distance)) {
         ERROR(s->frame, scan_distance, place->loc, carried->variable->name, expr_text(s->builder->arena, step.expr),
               index);
         return false;

@@ -81,7 +81,7 @@ static void widen_box(Forms *forms, Box *box, const Form *low, const Form *width
         box->begun = true;
         box->low = low;
         box->width = width;
-    } else if (form_is_int(form_add_scaled(forms, low, -1, box->low), &shift)) {
+    } else if (affine_is_int(form_add_scaled(forms, low, -1, box->low), &shift)) {
         const Form *shared = shift < 0 ? low : box->low;
         const Form *old_width = form_add_int(forms, box->width, shift < 0 ? -shift : 0);
         const Form *new_width = form_add_int(forms, width, shift > 0 ? shift : 0);
@@ -128,10 +128,10 @@ static Reflection reflection_of(NestState *state, const StageState *stage, const
     int64_t period, extent, shift;
     const Expr *inside = reflected_index(index, &period);
     const Form *form = inside ? loops_form(state, stage, inside) : NULL;
-    if (form == NULL || !form_is_int(domain, &extent) || period != 2 * (extent - 1))
+    if (form == NULL || !affine_is_int(domain, &extent) || period != 2 * (extent - 1))
         return (Reflection){0};
     for (int a = 0; a < stage->nest.stage->axis_count; a++)
-        if (form_is_int(form_add_scaled(forms, form, -1, stage->axes[a]), &shift) && shift > -extent &&
+        if (affine_is_int(form_add_scaled(forms, form, -1, stage->axes[a]), &shift) && shift > -extent &&
             shift < extent && form_at_most(forms, domain_extent(state, stage, a), domain))
             return (Reflection){inside, shift};
     return (Reflection){0};
@@ -327,7 +327,7 @@ static void note_fused(Forms *forms, Relation *relation) {
     whole->fused = extents;
     whole->fused_count = relation->count;
     for (int k = 0; k < relation->count; k++)
-        if (!form_is_int(relation->parts[k]->extent, &extents[k]))
+        if (!affine_is_int(relation->parts[k]->extent, &extents[k]))
             whole->fused_count = 0;
 }
 
@@ -368,7 +368,7 @@ static void find_extents(NestState *state, StageState *stage) {
     for (int i = 0; i < stage->leaves.count; i++) {
         Node *leaf = stage->leaves.items[i];
         leaf->loop.extent = -1;
-        form_is_int(leaf->extent, &leaf->loop.extent);
+        affine_is_int(leaf->extent, &leaf->loop.extent);
     }
 }
 
@@ -378,7 +378,7 @@ static void find_leaf_value(Forms *forms, Node *node) {
     if (node->taken != NULL)
         return;
     const Form *variable = node_form(forms, node);
-    bool one = form_is_int(node->extent, &extent) && extent == 1;
+    bool one = affine_is_int(node->extent, &extent) && extent == 1;
     node->value = node->link != NULL ? node->link->value : one ? form_int(forms, 0) : variable;
 }
 

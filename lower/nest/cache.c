@@ -113,7 +113,7 @@ static void widen(Caching *caching, StageState *consumer, const Expr *read) {
         const Form *low, *high;
         int64_t constant = 0;
         if (!index_span(caching, consumer, read->args[d], &low, &high) ||
-            (!form_at_most(forms, form_int(forms, 0), low) && !form_is_int(low, &constant))) {
+            (!form_at_most(forms, form_int(forms, 0), low) && !affine_is_int(low, &constant))) {
             caching->pads = false;
             return;
         }
@@ -136,8 +136,8 @@ static void note_indices(Caching *caching, StageState *consumer, const Expr *rea
         Dimension *dimension = &caching->dimensions[d];
         const Form *low, *high;
         int64_t first, last;
-        if (!index_span(caching, consumer, read->args[d], &low, &high) || !form_is_int(low, &first) ||
-            !form_is_int(high, &last)) {
+        if (!index_span(caching, consumer, read->args[d], &low, &high) || !affine_is_int(low, &first) ||
+            !affine_is_int(high, &last)) {
             dimension->scattered = true;
             continue;
         }
@@ -156,7 +156,7 @@ static void narrow(Caching *caching) {
     for (int d = 0; d < caching->source->rank; d++) {
         Dimension *dimension = &caching->dimensions[d];
         int64_t extent;
-        if (dimension->scattered || !form_is_int(dimension->extent, &extent))
+        if (dimension->scattered || !affine_is_int(dimension->extent, &extent))
             continue;
         int64_t end = dimension->low + extent - 1;
         int64_t first = dimension->first > dimension->low ? dimension->first : dimension->low;

@@ -192,7 +192,7 @@ static bool check_copies(NestState *state, const StageState *stage) {
 static int64_t buffer_elements(const StageState *stage) {
     int64_t elements = 1, size;
     for (int d = 0; d < stage->tensor->rank; d++)
-        if (!form_is_int(stage->size[d], &size) || __builtin_mul_overflow(elements, size, &elements))
+        if (!affine_is_int(stage->size[d], &size) || __builtin_mul_overflow(elements, size, &elements))
             return -1;
     return elements;
 }

@@ -48,7 +48,7 @@ static int64_t spread(Explanation *e, const Form *index, const Expr *dimension) 
     const Form *low, *width;
     int64_t extent = -1, whole = -1;
     expr_is_int(dimension, &whole);
-    if (index == NULL || !form_span(&e->forms, index, stands_still, e, &low, &width) || !form_is_int(width, &extent))
+    if (index == NULL || !form_span(&e->forms, index, stands_still, e, &low, &width) || !affine_is_int(width, &extent))
         return whole;
     extent = extent < 0 ? 0 : extent + 1;
     return whole >= 0 && extent > whole ? whole : extent;

@@ -20,8 +20,8 @@ static const Form *combine_forms(Forms *forms, Op op, const Form *a, const Form 
     case OP_ADD: return form_add(forms, a, b);
     case OP_SUB: return form_add_scaled(forms, a, -1, b);
     case OP_MUL: return form_product(forms, a, b);
-    case OP_DIV: return form_is_int(b, &divisor) && divisor > 0 ? form_divide(forms, a, b) : NULL;
-    case OP_MOD: return form_is_int(b, &divisor) && divisor > 0 ? form_modulo(forms, a, b) : NULL;
+    case OP_DIV: return affine_is_int(b, &divisor) && divisor > 0 ? form_divide(forms, a, b) : NULL;
+    case OP_MOD: return affine_is_int(b, &divisor) && divisor > 0 ? form_modulo(forms, a, b) : NULL;
     case OP_MIN:
     case OP_MAX: return form_extreme(forms, op, a, b);
     default: return NULL;
@@ -130,7 +130,7 @@ static bool span_of_range(FormSpan *span, Expr *atom) {
 static bool span_of_modulo(FormSpan *span, Expr *atom) {
     FormSpan quotient = *span, divided = *span;
     int64_t crossings;
-    if (!span_of_division(&quotient, atom) || !form_is_int(quotient.width, &crossings) || crossings != 0)
+    if (!span_of_division(&quotient, atom) || !affine_is_int(quotient.width, &crossings) || crossings != 0)
         return span_of_range(span, atom);
     span_of_argument(&divided, atom, 0);
     span->low = form_modulo(span->forms, divided.low, form_of(span->forms, atom->args[1]));

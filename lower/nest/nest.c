@@ -21,7 +21,7 @@ enum { STACK_DEFAULT = 64 * 1024 }; /* a component of up to so many bytes goes o
 static Scope default_scope(const StageState *stage) {
     int64_t bytes = element_info[stage->tensor->type].bytes, size;
     for (int d = 0; d < stage->tensor->rank; d++)
-        if (!form_is_int(stage->size[d], &size) || __builtin_mul_overflow(bytes, size, &bytes))
+        if (!affine_is_int(stage->size[d], &size) || __builtin_mul_overflow(bytes, size, &bytes))
             return SCOPE_GLOBAL;
     return bytes <= STACK_DEFAULT ? SCOPE_LOCAL : SCOPE_GLOBAL;
 }

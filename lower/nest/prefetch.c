@@ -73,11 +73,11 @@ static bool add_span(PrefetchReading *reading, const StageState *reader, const N
     int64_t extent, shift = 0, whole;
     if (index == NULL || !form_span(&state->forms, index, stands_still, reading, &low, &width))
         return unknown_box(reading, reader);
-    if (!form_is_int(width, &extent))
+    if (!affine_is_int(width, &extent))
         return unknown_size(reading, form_add_scaled(&state->forms, width, 1, form_int(&state->forms, 1)));
     extent++;
     const Form *distance = reading->count > 0 ? form_add_scaled(&state->forms, low, -1, reading->low[d]) : NULL;
-    if (distance != NULL && !form_is_int(distance, &shift))
+    if (distance != NULL && !affine_is_int(distance, &shift))
         return unknown_distance(reading, distance);
     int64_t end = reading->count > 0 ? reading->extents[d] : 0;
     end = end > shift + extent ? end : shift + extent;

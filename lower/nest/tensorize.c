@@ -101,7 +101,7 @@ static bool step_of(const AccessPlace *place, const Loop *loop, int64_t *step) {
         if (!affine_coefficient(place->index[d], loop->var, &moved) || (moved != 0 && !known) ||
             __builtin_mul_overflow(moved, inner, &moved) || __builtin_add_overflow(*step, moved, step))
             return false;
-        known = known && form_is_int(place->extent[d], &extent) && !__builtin_mul_overflow(inner, extent, &inner);
+        known = known && affine_is_int(place->extent[d], &extent) && !__builtin_mul_overflow(inner, extent, &inner);
     }
     return true;
 }

@@ -92,7 +92,7 @@ static bool may_unwrap(const NestState *state, const StageState *stage) {
 static bool is_better_unwrapped(NestState *state, const StageState *stage, int d) {
     const Box *box = &stage->unwrapped[d];
     int64_t width;
-    return box->wraps && !box_is_whole(state, stage, d, box) && form_is_int(box->width, &width) &&
+    return box->wraps && !box_is_whole(state, stage, d, box) && affine_is_int(box->width, &width) &&
            box_is_whole(state, stage, d, &stage->boxes[d]) && (!stage->stored || !stage->unwrapped_stores[d].whole);
 }
 
