@@ -1,6 +1,6 @@
 /* sum.c - sums of integer terms: collecting, multiplying out, and the sums that expressions are.
  *
- * Needs divide.c for quotients, extreme.c for minima and maxima, and expr_simplify for the parts that are no sums. Keeps
+ * Needs divide.c for quotients, minima.c for minima and maxima, and expr_simplify for the parts that are no sums. Keeps
  * the invariants of sum.h. Nothing here is more than quadratic in the number of terms of one sum, and products are cut
  * off by SUM_PRODUCT_LIMIT.
  */

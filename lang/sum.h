@@ -1,4 +1,4 @@
-/* sum.h - sums of integer terms while they are being made: the working form of affine.c, simplify.c, bound.c and prove.c.
+/* sum.h - sums of integer terms while they are made: the working form of affine.c, simplify.c, bound.c and prove.c.
  *
  * A Sum is constant + sum of coefficient * atom over int64, each atom once, in order of first appearance. An atom is
  * simplified and is no sum, no negation and no multiple: a variable, a product of atoms, a division, a minimum, ...
@@ -67,7 +67,7 @@ void sum_recombine(Sum *sum);
 /* divide.c: adds the floor quotient or the modulo of two sums. */
 void sum_add_quotient(Sum *sum, int64_t coefficient, const Sum *dividend, const Sum *divisor);
 void sum_add_remainder(Sum *sum, int64_t coefficient, const Sum *dividend, const Sum *divisor);
-/* extreme.c: adds a minimum or maximum to a canonical sum. */
+/* minima.c: adds a minimum or maximum to a canonical sum. */
 void sum_add_extreme(Sum *sum, int64_t coefficient, Expr *e);
 /* Adds both, to two sums: what has to be proved is proved once. */
 void sum_divide(Sum *quotient, Sum *remainder, const Sum *dividend, const Sum *divisor);

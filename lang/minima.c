@@ -1,4 +1,4 @@
-/* extreme.c - minima and maxima in canonical sums: the one that is known to be it, else an atom without what others
+/* minima.c - minima and maxima in canonical sums: the one that is known to be it, else an atom without what others
  * imply, so that equal things look equal.
  */
 #include "lang/sum.h"
