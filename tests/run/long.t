@@ -4,8 +4,8 @@
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
-seconds=60 scans=9000 steps=3600
-if sanitized; then seconds=600 scans=2000 steps=1000; fi # their frames are large, allocations nested
+seconds=60 scans=9000 steps=3600 deep=10000
+if sanitized; then seconds=600 scans=2000 steps=1000 deep=2000; fi # their frames are large, allocations nested
 # within STATUS NAME ARGUMENT...: the compiler ends with this status in so many seconds of a processor.
 within() {
     within_status=$1 within_name=$2; shift 2
@@ -75,17 +75,17 @@ def f(float(N, M) x, int32(N) m) -> (y) {
 export f(N=64, M=50)
 EOF
 within 0 "a thousand steps in registers, each under conditions of its own" -O2 -c conditions.tensor -o conditions.o
-cat >deep.tensor <<'EOF'
+cat >deep.tensor <<EOF
 def f(float(N) x) -> (y) {
     y(i) = x(i)
-    for l in 0:5000 {
+    for l in 0:$((deep / 2)) {
         t(i) = y(i) * 0.5 + (y(i - l % 3) else wrap) where i in 0:N
         y(i) = t(i) * 0.5 - t(N - 1 - i) + l
     }
 }
 export f(N=9)
 EOF
-within 0 "ten thousand statements are interpreted, each of which waits for the one before it" -run -O0 deep.tensor
+within 0 "$deep statements are interpreted, each of which waits for the one before it" -run -O0 deep.tensor
 cat >newton.tensor <<'EOF'
 def f(float(N) x) -> (y) { y(i) = x(i)  for l in 0:4000 { y(i) = y(i) - (y(i) * y(i) - x(i)) / (2 * y(i) + 0.1) } }
 export f
@@ -148,4 +148,22 @@ export f(N=302) as h
 export f(N=303) as k
 EOF
 within 0 "a thousand elements, each under a condition of its own, four times" -O2 -c largest.tensor -o largest.o
+cat >layers.tensor <<'EOF'
+import "nn"
+def f(float(T, B, I) x, const float(L, 4, I, I) wx, const float(L, 4, I, I) wh, const float(L, 4, I) b) -> (h) {
+    h(t, n, j) = x(t, n, j)
+    for l in 0:L {
+        scan t {
+            g(t, n, q, j) = b(l, q, j) where n in 0:B
+            g(t, n, q, j) += h(t, n, r) * wx(l, q, j, r)
+            g(t, n, q, j) += (k(t - 1, n, r) else 0) * wh(l, q, j, r)
+            c(t, n, j) = sigmoid(g(t, n, 1, j)) * (c(t - 1, n, j) else 0) + sigmoid(g(t, n, 0, j)) * tanh(g(t, n, 2, j))
+            k(t, n, j) = sigmoid(g(t, n, 3, j)) * tanh(c(t, n, j))
+        }
+        h(t, n, j) = k(t, n, j)
+    }
+}
+export f(L=500, T=8, B=2, I=16)
+EOF
+within 0 "five hundred recurrent layers, twice: for packed weights, too" -O2 -c layers.tensor -o layers.o
 done_testing
