@@ -6,6 +6,7 @@
 #include "config.h"
 #include "driver/driver.h"
 #include "driver/inputs.h"
+#include "lang/stack.h"
 #include "lang/terminal.h"
 #include "stdlib/stdlib.h"
 #include <errno.h>
@@ -551,6 +552,18 @@ static Planner planner_of(const Compilation *c) {
                      .frozen = o->frozen};
 }
 
+static int compile_deep(Compilation *c) {
+    int most = 0;
+    for (int i = 0; i < c->module->units.count; i++) {
+        int stages = c->module->units.items[i].program->stage_count;
+        most = stages > most ? stages : most;
+    }
+    StackLimit before = stack_widen(most);
+    int status = compile_checked(c);
+    stack_restore(before);
+    return status;
+}
+
 int compile_file(const Options *options, const char *input) {
     Arena *arena = arena_new();
     Sources sources = {.arena = arena};
@@ -563,7 +576,7 @@ int compile_file(const Options *options, const char *input) {
     c.stop = tune_stop();
     int status = check_input(&c) ? 0 : 1;
     if (!status)
-        status = compile_checked(&c);
+        status = compile_deep(&c);
     close_database(&c);
     if (!close_log(&c) && !status)
         status = 1;

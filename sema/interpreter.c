@@ -4,6 +4,7 @@
  * interpreter's arena.
  */
 #include "lang/diag.h"
+#include "lang/stack.h"
 #include "sema/interpreter_internal.h"
 
 #include <string.h>
@@ -258,7 +259,7 @@ void interpreter_free(Interpreter *interpreter) {
 
 void interpreter_tensor(Interpreter *interpreter, const Tensor *tensor, void *data) {
     Storage *storage = storage_of(interpreter, tensor);
-    StackLimit before = stack_widen(interpreter);
+    StackLimit before = stack_widen(interpreter->program->stage_count);
     compute_whole(interpreter, storage);
     stack_restore(before);
     if (storage->elements)
@@ -272,7 +273,7 @@ Evaluated interpreter_element(Interpreter *interpreter, const Tensor *tensor, co
         ENSURE(index[d] >= 0 && index[d] < storage->dims[d]);
         element += index[d] * storage->strides[d];
     }
-    StackLimit before = stack_widen(interpreter);
+    StackLimit before = stack_widen(interpreter->program->stage_count);
     Evaluated value = evaluated_element(interpreter, storage, element);
     stack_restore(before);
     return value;

@@ -4,6 +4,7 @@
  * tiles, and seeded ones. They are computed in groups until the limit is used up, so that no check takes much longer
  * than that.
  */
+#include "lang/stack.h"
 #include "sema/interpreter_internal.h"
 
 #include <math.h>
@@ -198,7 +199,7 @@ static int64_t check_elements(Interpreter *interpreter, int argument, const void
 
 int64_t interpreter_check(Interpreter *interpreter, int argument, const void *data, double limit, uint64_t seed,
                           Mismatch *first) {
-    StackLimit before = stack_widen(interpreter);
+    StackLimit before = stack_widen(interpreter->program->stage_count);
     int64_t wrong = check_elements(interpreter, argument, data, limit, seed, first);
     stack_restore(before);
     return wrong;

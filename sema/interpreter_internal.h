@@ -200,14 +200,6 @@ Entry *find_entry(const Storage *storage, int64_t element);
 void load_elements(Interpreter *interpreter, Storage *storage, const int64_t *elements, int count, LaneValues *result);
 Evaluated evaluated_element(Interpreter *interpreter, Storage *storage, int64_t element);
 
-/* interpreter_stack.c: around what is computed on demand. */
-typedef struct StackLimit {
-    bool widened;
-    uint64_t bytes; /* the limit before */
-} StackLimit;
-StackLimit stack_widen(const Interpreter *interpreter);
-void stack_restore(StackLimit before);
-
 /* interpreter_scan.c */
 bool compile_scan(Interpreter *interpreter, const Scan *scan, const char **why);
 void compute_scan(Interpreter *interpreter, const Scan *scan);

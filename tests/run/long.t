@@ -110,6 +110,9 @@ def f(float(T) x) -> (y) { y(t) = x(t)  for l in 0:$scans { y = step(y) } }
 export f(T=100)
 EOF
 within 0 "$scans scans, one after another" -O1 -c scans.tensor -o scans.o
+# shellcheck disable=SC2016 # of the other shell
+exits 0 "each inside the buffers of those before it, where the stack is small" \
+    sh -c 'ulimit -S -s 2048; exec "$@"' - "$TENSORC" --jobs=1 -w -O0 -c scans.tensor -o scans.o
 cat >apart.tensor <<'EOF'
 def f(float(N, N) x) -> (y) {
     y(i, j) = x(i, j)

@@ -1,10 +1,7 @@
-/* interpreter_stack.c - room on the stack for elements that are computed on demand: the last statement of a function
- * waits for the one before it, and so on to the first.
- *
- * The kernel lets the stack of a program's first thread grow up to the limit of the moment, and keeps room for
+/* stack.c - the stack of the first thread, which the kernel lets grow up to the limit of the moment; it keeps room for
  * STACK_BYTES at least. Afterwards the limit is the user's again, as processes that are started inherit it.
  */
-#include "sema/interpreter_internal.h"
+#include "lang/stack.h"
 
 #include <sys/resource.h>
 
@@ -14,9 +11,9 @@ static rlim_t lower(rlim_t a, rlim_t b) {
     return a < b ? a : b;
 }
 
-StackLimit stack_widen(const Interpreter *interpreter) {
+StackLimit stack_widen(int stages) {
     struct rlimit limit;
-    if (interpreter->program->stage_count < MANY_STAGES || getrlimit(RLIMIT_STACK, &limit) ||
+    if (stages < MANY_STAGES || getrlimit(RLIMIT_STACK, &limit) ||
         limit.rlim_cur >= lower(limit.rlim_max, STACK_BYTES))
         return (StackLimit){false, 0};
     StackLimit before = {true, limit.rlim_cur};
