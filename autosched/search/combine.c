@@ -97,9 +97,9 @@ Schedule *space_combine(Arena *arena, Space *space, int *point, Fit *fit, const 
     for (int g = 0; g < groups; g++)
         before[g] = space->groups.items[g]->skipped;
     Schedule *schedule = legal_schedule(arena, space, point, before, nest);
-    Schedule *fitted = fit && *nest ? fit_together(arena, space, point, fit, nest) : NULL;
     if (!schedule)
         return NULL;
+    Schedule *fitted = fit && *nest ? fit_together(arena, space, point, fit, nest) : NULL;
     schedule = fitted ? fitted : schedule;
     for (int g = 0; g < groups; g++) {
         Group *group = space->groups.items[g];
