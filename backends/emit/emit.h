@@ -43,6 +43,7 @@ typedef struct EmitOptions {
     bool candidate; /* parallel loops call tensorc_parallel, which the worker supplies. Each function has an
                      * entry `int NAME_call(const int64_t *sizes, void *const *arguments)`, scalars by pointer too:
                      * a worker calls it without knowing the signature. Used by -run too. */
+    bool verify;    /* the code of a candidate, too, which its results check in a search */
     LeftOut *left_out; /* gets the large constants; NULL: the object has all of them */
     const Sources *sources;
     const char *producer;

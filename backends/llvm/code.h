@@ -39,9 +39,10 @@
 
 typedef struct Buffer {
     const Tensor *tensor;
-    LLVMValueRef pointer;        /* in memory */
-    int64_t first;               /* the element that the pointer is at */
-    struct Registers *registers; /* or in registers */
+    LLVMValueRef pointer;              /* in memory */
+    int64_t first;                     /* the element that the pointer is at */
+    struct Registers *registers;       /* or in registers */
+    const struct Placement *placement; /* of a temporary in memory */
 } Buffer;
 
 /* The values of expressions (Expr -> LLVMValueRef) on one path of control flow through a statement. A path knows the
@@ -128,7 +129,7 @@ typedef struct Code {
     LIST(KnownDivisor) divisors;  /* computed in divisors_block, while only stores follow each other */
     LLVMBasicBlockRef addresses_block, divisors_block;
     Map accesses;             /* Stmt that allocates registers -> Accesses */
-    Map placements;           /* Tensor -> Placement: where the kernel's temporaries go */
+    Map placements;           /* Stmt that allocates -> Placement: where the kernel's temporaries go */
     Map slices;               /* Stmt of a parallel loop -> Slices: its threads' temporaries */
     Map shared;               /* SharedNest -> SharedCode */
     Map shared_places;        /* Stmt that runs one -> LLVMValueRef *: where its temporaries begin, in bytes */
@@ -419,8 +420,8 @@ void bring_runtime(Code *code);             /* the module gets the parts of the 
 /* --- statements --- */
 
 void emit_statement(Code *code, const Stmt *stmt);
-void bind_registers(Code *code, const Stmt *allocation);          /* in the open frame */
-LLVMValueRef temporary_address(Code *code, const Tensor *tensor); /* in the open frame */
+void bind_registers(Code *code, const Stmt *allocation);                                  /* in the open frame */
+void bind_temporary(Code *code, const Tensor *tensor, const struct Placement *placement); /* in the open frame */
 void emit_statements(Code *code, Stmt *const *statements, int count);
 void emit_early_checks(Code *code, const Stmt *body); /* checks of sizes, before anything is allocated */
 void emit_parallel_loop(Code *code, const Stmt *stmt);

@@ -286,7 +286,7 @@ static char *module_bytes(Emission *emission, EmitKind kind, size_t *count) {
         keep_error(emission, emission->code.problem);
         return NULL;
     }
-    if (!emission->code.options->candidate) /* candidates are checked by their results */
+    if (!emission->code.options->candidate || emission->code.options->verify)
         verify(emission);
     if (!optimize(emission))
         return NULL;

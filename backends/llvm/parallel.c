@@ -27,7 +27,7 @@ typedef struct Outline {
     LIST(const Var *) variables; /* of the caller's frame */
     LIST(const Tensor *) tensors;
     LIST(int64_t) firsts;         /* of these: the element that is passed */
-    LIST(const Tensor *) on_heap; /* at constant places of the caller's memory, which is passed as a whole */
+    LIST(const Buffer *) on_heap; /* at constant places of the caller's memory, which is passed as a whole */
     LIST(Placement *) placements; /* those whose offsets are not constant; by_address: all */
     Map seen;
     Map inner;                 /* variables and buffers of this loop: an earlier loop may have shared them */
@@ -41,9 +41,9 @@ enum { LOOP_BEGIN, LOOP_END, LOOP_VALUES };
 
 /* --- what the body needs --- */
 
-/* Whether the tensor is a temporary at a constant place of the caller's memory. */
-static bool is_placed(const Code *code, const Tensor *tensor) {
-    const Placement *placement = address_map_get(&code->placements, tensor);
+/* Whether it is a temporary at a constant place of the caller's memory. */
+static bool is_placed(const Buffer *buffer) {
+    const Placement *placement = buffer->placement;
     return placement && !placement->stack && LLVMIsConstant(placement->offset);
 }
 
@@ -52,7 +52,7 @@ static bool is_listed(const Outline *outline, const Tensor *tensor) {
         if (outline->tensors.items[i] == tensor)
             return true;
     for (int i = 0; i < outline->on_heap.count; i++)
-        if (outline->on_heap.items[i] == tensor)
+        if (outline->on_heap.items[i]->tensor == tensor)
             return true;
     return false;
 }
@@ -71,8 +71,8 @@ static void collect_tensor(Outline *outline, const Tensor *tensor) {
         return;
     if (buffer->registers)
         INTERNAL_ERROR("the register buffer %s is used by a parallel loop inside", tensor->name);
-    if (outline->by_heap && is_placed(code, tensor))
-        list_push(code->arena, &outline->on_heap, tensor);
+    if (outline->by_heap && is_placed(buffer))
+        list_push(code->arena, &outline->on_heap, buffer);
     else {
         list_push(code->arena, &outline->tensors, tensor);
         list_push(code->arena, &outline->firsts, INT64_MAX);
@@ -112,8 +112,8 @@ static void collect_expr(Outline *outline, const Expr *e) {
         list_push(code->arena, &outline->variables, e->var);
 }
 
-static void collect_placement(Outline *outline, const Tensor *tensor) {
-    Placement *placement = address_map_get(&outline->code->placements, tensor);
+static void collect_placement(Outline *outline, const Stmt *allocation) {
+    Placement *placement = address_map_get(&outline->code->placements, allocation);
     if (placement && !placement->stack && (outline->by_address || !LLVMIsConstant(placement->offset)))
         list_push(outline->code->arena, &outline->placements, placement);
 }
@@ -134,7 +134,7 @@ static void collect_statements(Outline *outline, Stmt *const *statements, int co
         if (stmt->kind == STMT_STORE || stmt->kind == STMT_PREFETCH)
             collect_access(outline, stmt->tensor, stmt->index, stmt->index_count);
         if (stmt->kind == STMT_ALLOCATE)
-            collect_placement(outline, stmt->tensor);
+            collect_placement(outline, stmt);
         outline->checks |= stmt->kind == STMT_CHECK;
     }
 }
@@ -231,10 +231,8 @@ static void bind_parameters(Outline *outline) {
 
 /* Those that are reached as in the caller. */
 static void bind_on_heap(Outline *outline) {
-    for (int i = 0; i < outline->on_heap.count; i++) {
-        const Tensor *tensor = outline->on_heap.items[i];
-        bind_buffer(outline->code, tensor, temporary_address(outline->code, tensor));
-    }
+    for (int i = 0; i < outline->on_heap.count; i++)
+        bind_temporary(outline->code, outline->on_heap.items[i]->tensor, outline->on_heap.items[i]->placement);
 }
 
 /* Makes temporaries the caller's again: the next loop may be another piece of this one, with the same temporaries. */

@@ -47,9 +47,7 @@ void emit_early_checks(Code *code, const Stmt *stmt) {
 
 /* --- lifetimes --- */
 
-LLVMValueRef temporary_address(Code *code, const Tensor *tensor) {
-    const Placement *placement = address_map_get(&code->placements, tensor);
-    ENSURE(placement != NULL);
+static LLVMValueRef temporary_address(Code *code, const Tensor *tensor, const Placement *placement) {
     if (placement->address)
         return placement->address;
     if (!placement->stack) {
@@ -58,6 +56,12 @@ LLVMValueRef temporary_address(Code *code, const Tensor *tensor) {
     }
     LLVMTypeRef type = LLVMArrayType(memory_type(code, tensor->type), (unsigned)tensor_elements(tensor));
     return entry_alloca(code, type, DATA_ALIGNMENT, tensor->name);
+}
+
+void bind_temporary(Code *code, const Tensor *tensor, const Placement *placement) {
+    ENSURE(placement != NULL);
+    bind_buffer(code, tensor, temporary_address(code, tensor, placement));
+    buffer_of(code, tensor)->placement = placement;
 }
 
 void bind_registers(Code *code, const Stmt *allocation) {
@@ -74,7 +78,7 @@ static void emit_allocation(Code *code, const Stmt *stmt) {
     if (stmt->tensor->scope == SCOPE_REGISTER)
         bind_registers(code, stmt);
     else
-        bind_buffer(code, stmt->tensor, temporary_address(code, stmt->tensor));
+        bind_temporary(code, stmt->tensor, address_map_get(&code->placements, stmt));
     emit_statements(code, stmt->body, stmt->count);
 }
 

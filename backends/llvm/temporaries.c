@@ -434,7 +434,7 @@ static void lay_out_buffer(MemoryLayout *layout, MemoryBlockList *blocks, const 
         return;
     Placement *placement = ARENA_NEW(code->arena, Placement);
     *placement = (Placement){.stack = fits_stack(layout, lifetime->tensor), .offset = index_constant(code, 0)};
-    address_map_set(code->arena, &code->placements, lifetime->tensor, placement);
+    address_map_set(code->arena, &code->placements, lifetime->allocation, placement);
     if (placement->stack || lifetime->first < 0)
         return;
     MemoryBlock block = {.tensor = lifetime->tensor, .first = lifetime->first, .last = lifetime->last};

@@ -193,9 +193,12 @@ void kernel_print(Text *text, const Kernel *kernel);
  * that is broken, with its statement. */
 const char *kernel_verify(Arena *arena, const Kernel *kernel, bool flat);
 
-/* A buffer and the numbers of the first and the last statement that touch it; -1: none does. */
+/* A buffer from one allocation to its end, and the numbers of the first and the last statement that touch it there; -1:
+ * none does. Copies of a loop allocate the same tensor, each for itself. */
 typedef struct Lifetime {
+    const Stmt *allocation;
     const Tensor *tensor;
+    int begin, end; /* its statements: from begin on, before end */
     int first, last;
 } Lifetime;
 typedef struct Lifetimes {

@@ -2,7 +2,8 @@
  *
  * The statements in and between nested allocations are one sequence. A buffer is needed from the first of them that
  * reads or stores it to the last: what another one holds in the same bytes before and after is never read through it. A
- * loop is one statement, since it may read what an iteration before stored.
+ * loop is one statement, since it may read what an iteration before stored. A tensor that is allocated several times is
+ * as many buffers.
  */
 #include "lang/map.h"
 #include "lower/kernel/statements.h"
@@ -12,12 +13,20 @@
 static void list_statements(Arena *arena, Lifetimes *all, Stmt *const *statements, int count) {
     for (int i = 0; i < count; i++) {
         Stmt *stmt = statements[i];
+        int buffer = all->buffers.count;
         if (stmt->kind == STMT_ALLOCATE)
-            list_push(arena, &all->buffers, ((Lifetime){.tensor = stmt->tensor, .first = -1, .last = -1}));
+            list_push(arena, &all->buffers,
+                      ((Lifetime){.allocation = stmt,
+                                  .tensor = stmt->tensor,
+                                  .begin = all->statements.count,
+                                  .first = -1,
+                                  .last = -1}));
         if (stmt->kind == STMT_ALLOCATE || stmt->kind == STMT_BLOCK)
             list_statements(arena, all, stmt->body, stmt->count);
         else
             list_push(arena, &all->statements, stmt);
+        if (stmt->kind == STMT_ALLOCATE)
+            all->buffers.items[buffer].end = all->statements.count;
     }
 }
 
@@ -39,8 +48,23 @@ void stmts_note_uses(Stmt *const *statements, int count, const Map *users, NoteU
         }
 }
 
+/* The buffers of one tensor in their order, and how many of them have ended. */
+typedef struct Allocations {
+    LIST(Lifetime *) lifetimes;
+    int ended;
+} Allocations;
+
+/* A statement outside all of them allocates the tensor inside itself. */
 static void note_use(void *user, int statement) {
-    Lifetime *lifetime = user;
+    Allocations *allocations = user;
+    while (allocations->ended < allocations->lifetimes.count &&
+           allocations->lifetimes.items[allocations->ended]->end <= statement)
+        allocations->ended++;
+    if (allocations->ended == allocations->lifetimes.count)
+        return;
+    Lifetime *lifetime = allocations->lifetimes.items[allocations->ended];
+    if (statement < lifetime->begin)
+        return;
     lifetime->first = lifetime->first < 0 ? statement : lifetime->first;
     lifetime->last = statement;
 }
@@ -48,8 +72,15 @@ static void note_use(void *user, int statement) {
 /* Notes for each buffer which of the statements use it. */
 static void note_uses(Arena *arena, Lifetimes *all) {
     Map by_tensor = {0};
-    for (int b = 0; b < all->buffers.count; b++)
-        address_map_set(arena, &by_tensor, all->buffers.items[b].tensor, &all->buffers.items[b]);
+    for (int b = 0; b < all->buffers.count; b++) {
+        Lifetime *lifetime = &all->buffers.items[b];
+        Allocations *allocations = address_map_get(&by_tensor, lifetime->tensor);
+        if (!allocations) {
+            allocations = ARENA_NEW(arena, Allocations);
+            address_map_set(arena, &by_tensor, lifetime->tensor, allocations);
+        }
+        list_push(arena, &allocations->lifetimes, lifetime);
+    }
     stmts_note_uses(all->statements.items, all->statements.count, &by_tensor, note_use);
 }
 
@@ -94,7 +125,7 @@ StmtList allocate_around_uses(Arena *arena, const StmtList *list, const Tensor *
     for (int i = 0; i < list->count; i++)
         list_push(arena, &all.statements, list->items[i]);
     for (int i = 0; i < count; i++)
-        list_push(arena, &all.buffers, ((Lifetime){.tensor = tensors[i], .first = -1, .last = -1}));
+        list_push(arena, &all.buffers, ((Lifetime){.tensor = tensors[i], .end = list->count, .first = -1, .last = -1}));
     note_uses(arena, &all);
     int used = 0;
     for (int i = 0; i < count; i++)

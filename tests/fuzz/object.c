@@ -131,7 +131,7 @@ static bool all_freed(void) {
 
 int object_run(Arena *arena, const Kernel *kernel, const Checked *c, void *const *arguments, const int64_t *bytes,
                const char **why) {
-    EmitOptions options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true};
+    EmitOptions options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true, .verify = true};
     LoaderSymbol symbols[] = {{"tensorc_parallel", (void *)(c->threads > 1 ? run_parallel : run_backwards), 0},
                               {"aligned_alloc", (void *)guarded_alloc, 0},
                               {"free", (void *)guarded_free, 0}};

@@ -242,7 +242,7 @@ static Kernel **kernels_of(Arena *arena, const Operations *list, const Target *t
     return kernels;
 }
 
-static const EmitOptions emit_options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true};
+static const EmitOptions emit_options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true, .verify = true};
 
 static void test_here(const char *folder, const char *target_name, int64_t n, LoopKind loop) {
     Arena *arena = arena_new();

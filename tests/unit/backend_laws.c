@@ -241,7 +241,7 @@ static void test_batch(const char *folder, const char *target_name, int threads,
         make_case(arena, &cases[i], first + i, seed, target);
         kernels[i] = cases[i].kernel;
     }
-    EmitOptions options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true};
+    EmitOptions options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true, .verify = true};
     void *library = load_kernels(folder, kernels, BATCH, target, &options);
     int wrong_count = 0;
     for (int i = 0; library && i < BATCH; i++) {

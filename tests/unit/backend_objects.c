@@ -182,7 +182,7 @@ static void test_statuses(void) {
         "def pairs(float(N) X) -> (Y) { t(i, j) = X(i) * X(j) u(j, i) = t(i, j) + 1.0 Y(i) +=! u(r_j, i) }";
     static const char gather[] = "def gather(float(V) table, int32(B) ids) -> (O) { O(b) = table(ids(b)) }";
     Kernel *kernels[] = {kernel_of(arena, pairs, "", target, NULL, 0), kernel_of(arena, gather, "", target, NULL, 0)};
-    EmitOptions options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true};
+    EmitOptions options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true, .verify = true};
     void *library = load_kernels(folder, kernels, 2, target, &options);
     if (!ok(library != NULL, "an object of two functions"))
         return;
@@ -297,7 +297,7 @@ static void test_left_out(void) {
     weights->data = calloc(64 * 64, sizeof(float));
     Kernel *kernel = kernel_under(arena, program, packed_text, target);
     LeftOut left_out = {0};
-    EmitOptions options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true};
+    EmitOptions options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true, .verify = true};
     size_t bytes[2], code_bytes[2] = {0, 1};
     const char *why = "", *objects[2], *code[2];
     objects[0] = backend_of(target)->emit(&kernel, 1, target, &options, &bytes[0], &why);
