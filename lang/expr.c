@@ -6,10 +6,11 @@
  */
 #include "lang/expr.h"
 #include "lang/diag.h"
+#include "lang/map.h"
 #include "lang/value.h"
 
-#include <math.h>
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 /* With its arguments behind it. */
@@ -160,6 +161,23 @@ Expr *expr_copy(Arena *arena, const Expr *e) {
     for (int i = 0; i < e->count; i++)
         args[i] = e->args[i];
     return copy;
+}
+
+static Expr *copy_below(Arena *arena, Map *copies, const Expr *e) {
+    Expr *copy = e ? address_map_get(copies, e) : NULL;
+    if (!e || copy)
+        return copy;
+    copy = expr_copy(arena, e);
+    for (int i = 0; i < e->count; i++)
+        copy->args[i] = copy_below(arena, copies, e->args[i]);
+    copy->otherwise = copy_below(arena, copies, e->otherwise);
+    copy->guard = copy_below(arena, copies, e->guard);
+    address_map_set(arena, copies, e, copy);
+    return copy;
+}
+
+Expr *expr_copy_all(Arena *arena, const Expr *e) {
+    return e->count || e->otherwise || e->guard ? copy_below(arena, &(Map){0}, e) : expr_copy(arena, e);
 }
 
 Var *var_new(Arena *arena, VarKind kind, ElementType type, const char *name, Expr *extent) {

@@ -18,13 +18,14 @@ Expr *expr_select(Arena *arena, Expr *condition, Expr *a, Expr *b);
 Expr *expr_cast(Arena *arena, ElementType type, Expr *a); /* a itself when it has the type */
 Expr *expr_broadcast(Arena *arena, Expr *a, int lanes);   /* a itself when lanes is 1 */
 Expr *expr_ramp(Arena *arena, Expr *base, Expr *stride, int lanes);
-bool expr_is_unit_ramp(const Expr *e); /* a RAMP by 1 from lane to lane */
+bool expr_is_unit_ramp(const Expr *e);               /* a RAMP by 1 from lane to lane */
 Expr *expr_repeat(Arena *arena, Expr *a, int lanes); /* a vector, or a scalar, until there are that many lanes */
 Expr *expr_shuffle(Arena *arena, Expr *const *args, int count, const int *pattern, int lanes);
 Expr *expr_offset(Arena *arena, Expr *const *parts, int count, int64_t constant); /* an EXPR_INT where no part is */
 Expr *expr_offset_beyond(Arena *arena, const Expr *offset, int64_t constant);     /* so much more than such a one */
 Expr *expr_call(Arena *arena, const Instr *instr, Expr *const *args, int count);
-Expr *expr_copy(Arena *arena, const Expr *e); /* of the one node */
+Expr *expr_copy(Arena *arena, const Expr *e);     /* of the one node */
+Expr *expr_copy_all(Arena *arena, const Expr *e); /* and of all below it; what is shared stays shared */
 Var *var_new(Arena *arena, VarKind kind, ElementType type, const char *name, Expr *extent);
 /* The identity of a combine in a type: 0, 1, +inf or largest, -inf or smallest. */
 Expr *combine_identity(Arena *arena, Combine combine, ElementType type);
@@ -44,13 +45,13 @@ static inline bool expr_is_inequality(const Expr *e) { /* < <= > >= */
 static inline bool expr_chooses(const Expr *e) { /* whether it evaluates other operands than the first */
     return e->kind == EXPR_OP && op_info[e->op].evaluated == EVALUATED_FIRST;
 }
-bool expr_equal(const Expr *a, const Expr *b);           /* structurally, places aside */
+bool expr_equal(const Expr *a, const Expr *b); /* structurally, places aside */
 typedef LIST(Expr *) ExprList;
 bool expr_is_listed(const ExprList *list, const Expr *e); /* it or an equal one */
-bool expr_equal_or_absent(const Expr *a, const Expr *b); /* the same of what may be NULL, as guards may */
-bool expr_is_int(const Expr *e, int64_t *value);         /* an EXPR_INT: its value; value may be NULL */
-bool expr_is_number(const Expr *e, int64_t value);       /* the EXPR_INT of this value, or a vector of it */
-bool expr_reads(const Expr *e);                          /* any tensor, at any depth */
+bool expr_equal_or_absent(const Expr *a, const Expr *b);  /* the same of what may be NULL, as guards may */
+bool expr_is_int(const Expr *e, int64_t *value);          /* an EXPR_INT: its value; value may be NULL */
+bool expr_is_number(const Expr *e, int64_t value);        /* the EXPR_INT of this value, or a vector of it */
+bool expr_reads(const Expr *e);                           /* any tensor, at any depth */
 /* What is shared counts each time it is used, so counting all nodes can take exponential time. */
 int expr_nodes(const Expr *e);
 int expr_nodes_up_to(const Expr *e, int nodes); /* counts at most so many */
@@ -147,7 +148,7 @@ int affine_term_of(const Affine *affine, const Var *var);   /* the term that is 
 int64_t affine_slope(const Affine *affine, const Var *var); /* the coefficient of that term; 0: there is none */
 bool affine_is_zero(const Affine *affine);
 bool affine_is_int(const Affine *affine, int64_t *value); /* value may be NULL */
-bool affine_is_over_sizes(const Affine *affine); /* as expr_is_over_sizes */
+bool affine_is_over_sizes(const Affine *affine);          /* as expr_is_over_sizes */
 /* The greatest common divisor of the coefficients, 0 without terms. */
 int64_t affine_divisor(const Affine *affine);
 /* Whether its coefficients allow 0: what divides them all divides the constant. */

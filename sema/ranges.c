@@ -700,30 +700,63 @@ static void invent_ranges(Statement *s) {
     }
 }
 
-bool infer_ranges(Statement *s, const View *target) {
-    Inference in = {.statement = s, .arena = s->builder->arena};
-    if (s->builder->names_only)
-        invent_ranges(s);
+static void collect_constraints(Inference *in, const View *target) {
+    const Statement *s = in->statement;
     for (int i = 0; i < s->sites.count; i++)
-        collect_site(&in, s->sites.items[i]);
+        collect_site(in, s->sites.items[i]);
     if (target)
-        collect_target(&in, target);
+        collect_target(in, target);
+}
+
+static void run_rounds(Inference *in) {
     bool progress = true;
     while (progress) {
-        while (settle_hulls(&in) || run_round(&in))
+        while (settle_hulls(in) || run_round(in))
             ;
-        in.weak = !s->strong_only;
-        progress = run_round(&in);
-        in.weak = false;
+        in->weak = !in->statement->strong_only;
+        progress = run_round(in);
+        in->weak = false;
     }
-    if (s->frame->scan && s->frame->scan->probing)
-        return false; /* probing uses the ends that were found */
+}
+
+/* The ends are all that is kept of what the rounds make, which is much. */
+static void find_ranges(Inference *in, const View *target) {
+    Statement *s = in->statement;
+    Arena *arena = s->builder->arena;
+    bool *known = ARENA_ARRAY(in->arena, bool, s->indices.count);
+    for (int i = 0; i < s->indices.count; i++)
+        known[i] = s->indices.items[i]->low != NULL;
+    s->builder->arena = in->arena;
+    collect_constraints(in, target);
+    run_rounds(in);
+    s->builder->arena = arena;
+    for (int i = 0; i < s->indices.count; i++) {
+        IndexVariable *index = s->indices.items[i];
+        if (known[i] || !index->low)
+            continue;
+        index->low = expr_copy_all(arena, index->low);
+        index->high = expr_copy_all(arena, index->high);
+    }
+}
+
+static bool complete_ranges(Statement *s) {
     bool good = report_computed(s) && report_unresolved(s);
     for (int i = 0; i < s->indices.count && good; i++)
         good = complete_index(s, s->indices.items[i]);
-    if (!good)
-        return false;
-    note_assured(&in);
-    add_domain_facts(s);
-    return true;
+    return good;
+}
+
+bool infer_ranges(Statement *s, const View *target) {
+    if (s->builder->names_only)
+        invent_ranges(s);
+    Inference in = {.statement = s, .arena = arena_new()};
+    find_ranges(&in, target);
+    bool probing = s->frame->scan && s->frame->scan->probing; /* which uses the ends that were found */
+    bool good = !probing && complete_ranges(s);
+    if (good)
+        note_assured(&in);
+    arena_free(in.arena);
+    if (good)
+        add_domain_facts(s);
+    return good;
 }

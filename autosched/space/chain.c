@@ -339,7 +339,7 @@ static bool add_chain(Space *space, Chain *chain) {
     if (legal)
         list_push(space->arena, &space->chains, chain);
     else
-        space->common.count = before;
+        cut_common(space, before);
     return legal;
 }
 

@@ -161,6 +161,8 @@ bool scan_allows(Space *space, const Prim *prim, int stage);
 bool stays_in_scan(const Space *space, const Stage *stage);
 /* Adds a statement that comes before those of all groups. */
 void add_common(Space *space, const Prim *prim);
+/* Leaves so many of them. */
+void cut_common(Space *space, int count);
 /* The common statements that a group's nests need which are built from that part; with room for so many more. */
 Schedule part_schedule(Arena *arena, const Space *space, const Program *part, int more);
 /* The nest of the whole program under the common statements alone; NULL: they are not legal together. */

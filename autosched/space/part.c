@@ -15,12 +15,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The common statements of a long program are thousands, of which each scan needs a few. */
+typedef LIST(int) Numbers;
+typedef struct CommonIndex {
+    int listed;  /* how many it has */
+    Map by_scan; /* of each scan: the Numbers of those that place its stages, ascending */
+    Map outside; /* by the names of stages: those that take them out of their scans */
+} CommonIndex;
+
 void space_keep_stages(Space *space) {
     const Program *program = space->program;
     space->present = ARENA_ARRAY(space->arena, const Stage *, program->stage_count + 1);
     space->inlined = ARENA_ARRAY(space->arena, bool, program->stage_count + 1);
     space->constant = ARENA_ARRAY(space->arena, bool, program->stage_count + 1);
     space->marked = ARENA_ARRAY(space->arena, bool, program->stage_count + 1);
+    space->common_index = ARENA_NEW(space->arena, CommonIndex);
     for (int s = 0; s < program->stage_count; s++)
         space->present[s] = program->stages[s];
 }
@@ -175,13 +184,27 @@ static Scans scans_of(Arena *arena, const Program *part) {
     return scans;
 }
 
+static void index_statement(const Space *space, CommonIndex *index, int number) {
+    const CommonStatement *common = &space->common.items[number];
+    if (common->prim->op == PRIM_COMPUTE_ROOT)
+        name_map_set(space->arena, &index->outside, common->prim->args[0].name, (void *)common->prim);
+    if (!common->scan)
+        return;
+    Numbers *numbers = address_map_get(&index->by_scan, common->scan);
+    if (!numbers)
+        address_map_set(space->arena, &index->by_scan, common->scan, numbers = ARENA_NEW(space->arena, Numbers));
+    list_push(space->arena, numbers, number);
+}
+
+static const CommonIndex *common_index(const Space *space) {
+    CommonIndex *index = space->common_index;
+    while (index->listed < space->common.count)
+        index_statement(space, index, index->listed++);
+    return index;
+}
+
 bool stays_in_scan(const Space *space, const Stage *stage) {
-    for (int c = 0; stage->scan && c < space->common.count; c++) {
-        const Prim *prim = space->common.items[c].prim;
-        if (prim->op == PRIM_COMPUTE_ROOT && !strcmp(prim->args[0].name, stage->name))
-            return false;
-    }
-    return stage->scan != NULL;
+    return stage->scan && !name_map_get(&common_index(space)->outside, stage->name);
 }
 
 /* The scan whose stages the statement places, or NULL. Not of one that inlines a stage: those of a part have been. */
@@ -198,22 +221,42 @@ void add_common(Space *space, const Prim *prim) {
     list_push(space->arena, &space->common, ((CommonStatement){kept, scan_of(space, kept)}));
 }
 
+void cut_common(Space *space, int count) {
+    space->common.count = count;
+    *space->common_index = (CommonIndex){0};
+}
+
 typedef LIST(const Prim *) Statements;
 
-/* The common statements that a part needs. Each of its groups asks, and a long program has thousands of them. */
+static Statements all_common(Arena *arena, const Space *space) {
+    Statements all = {0};
+    for (int c = 0; c < space->common.count; c++)
+        list_push(arena, &all, space->common.items[c].prim);
+    return all;
+}
+
+/* The common statements that a part needs, in their order. */
 static Statements needed_in(Arena *arena, const Space *space, const Program *part) {
     const Scans scans = scans_of(arena, part);
     Statements needed = {0};
-    for (int c = 0; c < space->common.count; c++)
-        if (part == space->program || has_scan(&scans, space->common.items[c].scan))
-            list_push(arena, &needed, space->common.items[c].prim);
+    Chosen chosen = {0};
+    for (int s = 0; s < scans.count; s++) {
+        const Numbers *own = address_map_get(&common_index(space)->by_scan, scans.items[s]);
+        for (int n = 0; own && n < own->count; n++)
+            list_push(arena, &chosen.numbers, own->items[n]);
+    }
+    sort(&chosen);
+    for (int n = 0; n < chosen.numbers.count; n++)
+        list_push(arena, &needed, space->common.items[chosen.numbers.items[n]].prim);
     return needed;
 }
 
 Schedule part_schedule(Arena *arena, const Space *space, const Program *part, int more) {
     Schedule own = {.subject = space->program->name, .target = space->target->family->name};
     Statements needed = {0};
-    if (part == space->program || part->scan_count)
+    if (part == space->program)
+        needed = all_common(arena, space);
+    else if (part->scan_count)
         needed = needed_in(arena, space, part);
     own.prims = ARENA_ARRAY(arena, Prim, needed.count + more + 1);
     for (int n = 0; n < needed.count; n++)

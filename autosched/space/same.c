@@ -33,9 +33,9 @@ static bool gene_is_same(const Gene *a, const Gene *b) {
     return a->structural || !bytes || !memcmp(a->values, b->values, bytes);
 }
 
+/* Two groups whose roots have one name. */
 static bool group_is_same(const Group *a, const Group *b) {
-    if (!a->root || !b->root || strcmp(a->root->name, b->root->name) || !a->fused != !b->fused ||
-        !a->apart != !b->apart || a->genes.count != b->genes.count)
+    if (!a->fused != !b->fused || !a->apart != !b->apart || a->genes.count != b->genes.count)
         return false;
     for (int i = 0; i < a->genes.count; i++)
         if (!gene_is_same(&a->genes.items[i], &b->genes.items[i]))
@@ -43,10 +43,27 @@ static bool group_is_same(const Group *a, const Group *b) {
     return true;
 }
 
-int group_in(const Space *other, Space *space, int number) {
+static void list_root(Space *space, int number) {
     const Group *group = space->groups.items[number];
-    for (int g = 0; g < other->groups.count; g++)
-        if (group_is_same(group, other->groups.items[g]))
-            return reads_given(space, group) ? -1 : g;
+    if (!group->root)
+        return;
+    GroupNumbers *numbers = name_map_get(&space->by_root, group->root->name);
+    if (!numbers)
+        name_map_set(space->arena, &space->by_root, group->root->name, numbers = ARENA_NEW(space->arena, GroupNumbers));
+    list_push(space->arena, numbers, number);
+}
+
+static const GroupNumbers *groups_with_root(Space *space, const char *name) {
+    while (space->rooted < space->groups.count)
+        list_root(space, space->rooted++);
+    return name_map_get(&space->by_root, name);
+}
+
+int group_in(Space *other, Space *space, int number) {
+    const Group *group = space->groups.items[number];
+    const GroupNumbers *numbers = group->root ? groups_with_root(other, group->root->name) : NULL;
+    for (int n = 0; numbers && n < numbers->count; n++)
+        if (group_is_same(group, other->groups.items[numbers->items[n]]))
+            return reads_given(space, group) ? -1 : numbers->items[n];
     return -1;
 }

@@ -29,7 +29,7 @@ typedef enum GeneKind {
 } GeneKind;
 
 typedef struct Gene {
-    const char *name;      /* "O.h tile", "F pack" */
+    const char *name; /* "O.h tile", "F pack" */
     GeneKind kind;
     const Stage *stage;    /* whose loops it is about; the group's root where it is about all */
     int count;             /* of choices */
@@ -47,15 +47,15 @@ typedef struct Gene {
 
 /* Where a hole of a sketch gets its value. */
 typedef struct HoleSource {
-    int gene, part; /* gene of the group */
-    int64_t times;  /* the gene's value is multiplied by this */
+    int gene, part;            /* gene of the group */
+    int64_t times;             /* the gene's value is multiplied by this */
     const struct TileEnd *end; /* it is the number of tiles of this end, of sizes that the gene says; or NULL */
 } HoleSource;
 
 typedef struct Sketch {
     Schedule schedule; /* the group's statements; holes in order */
     LIST(HoleSource) holes;
-    bool *active; /* [gene count of the group] */
+    bool *active;    /* [gene count of the group] */
     int64_t *stands; /* of the first genes, holes of a block or a rule: the choice that a choice stands for; or NULL */
     int stands_first, stands_count;
     bool makes_sense; /* as far as is known; asked: nest_build said so, too (sketch_is_usable) */
@@ -105,7 +105,7 @@ struct Group {
     int64_t weight;          /* code size of each element of an unrolled tile; 0: 1 */
     /* Adds the statements for the structural choices of genes to the sketch. False: that structure makes no sense. */
     bool (*emit)(Space *space, Group *group, const int *genes, Sketch *sketch);
-    void *details; /* private to the kind of group */
+    void *details;       /* private to the kind of group */
     struct Ruled *ruled; /* rules of the source that hold for its root; or NULL */
     struct CachedSketch {
         uint64_t key;
@@ -126,6 +126,7 @@ struct Space {
     const Program *program;
     const Target *target;
     LIST(CommonStatement) common;
+    struct CommonIndex *common_index; /* of these (part.c) */
     const Group **inliners; /* of each of them: the group of a pipeline that inlines the stage by itself; or NULL */
     LIST(struct Chain *) chains;
     LIST(Pipeline *) pipelines;
@@ -135,17 +136,19 @@ struct Space {
     int read_groups; /* how many groups it lists */
     Map computers;   /* of each tensor: the numbers of the groups that compute it (GroupNumbers), */
     int computing;   /* of so many groups */
+    Map by_root;     /* of the name of each root: the numbers of its groups (GroupNumbers), */
+    int rooted;      /* of so many groups */
     Map reads[2];    /* of each tensor: how many reads of it `present` and `apart` have */
     int gene_count;
-    int *explored[2]; /* a start, and a point changed from it, of the group that is being explored; or NULL */
+    int *explored[2];        /* a start, and a point changed from it, of the group that is being explored; or NULL */
     const int *genes_before; /* [groups + 1] for group_cross; made at its first use */
     /* For each stage of the program: */
     const Stage **present; /* the stage after inlining so far */
     const Stage **apart;   /* the stage before stages of pipelines were inlined */
     bool *inlined;
-    bool *constant; /* computed at compile time */
-    bool *marked;   /* none, but while a group's part is made */
-    bool *given;    /* what it reads is given with the program, or made from that alone */
+    bool *constant;           /* computed at compile time */
+    bool *marked;             /* none, but while a group's part is made */
+    bool *given;              /* what it reads is given with the program, or made from that alone */
     LIST(const char *) names; /* of tensors and indices, sorted; none: not listed yet */
     const Schedule *user;     /* the first group's; or NULL */
     HoleTree *holes;          /* its holes for names; or NULL */
@@ -233,7 +236,7 @@ bool point_mutate_by(Space *space, Random *random, int kind, int *point);
 const Program *group_program(Space *space, Group *group);
 /* The group of another space that has the same points: of a program that differs in what is given with it alone, where
  * the group reads none of that. -1: there is none. */
-int group_in(const Space *other, Space *space, int number);
+int group_in(Space *other, Space *space, int number);
 /* The rules that the point takes: "RULE for STAGE, ..."; NULL: none. */
 const char *point_rules(Arena *arena, const Space *space, const int *point);
 uint64_t point_hash(Space *space, const int *point);

@@ -6,6 +6,7 @@
  * has no number first, if a stage made of the argument alone needs several slices, or if a check or the source's
  * schedule names it.
  */
+#include "lang/map.h"
 #include "lower/kernel/statements.h"
 
 #include <string.h>
@@ -19,6 +20,7 @@ typedef struct Slicing {
     const Tensor *argument;
     int leading;              /* how many first indices are numbers in all reads */
     LIST(const Expr *) reads; /* of each slice, the first one */
+    Map by_name;              /* of each slice its number, from 1 on */
     LIST(ArgumentPart) parts; /* of each slice */
 } Slicing;
 
@@ -51,22 +53,29 @@ static int common_numbers(const Program *program, const Tensor *argument) {
     return found ? common : 0;
 }
 
+/* "w.part_2_0": no stage has such a name. */
+static const char *slice_name(const Slicing *slicing, const Expr *read) {
+    Text text = {.arena = slicing->arena};
+    text_add(&text, "%s.part", slicing->argument->name);
+    for (int d = 0; d < slicing->leading; d++)
+        text_add(&text, "_%lld", (long long)read->args[d]->integer);
+    return text.text;
+}
+
+/* -1: none yet. */
 static int slice_of(const Slicing *slicing, const Expr *read) {
-    for (int i = 0; i < slicing->reads.count; i++) {
-        bool same = true;
-        for (int d = 0; d < slicing->leading; d++)
-            same &= expr_equal(slicing->reads.items[i]->args[d], read->args[d]);
-        if (same)
-            return i;
-    }
-    return -1;
+    return (int)(intptr_t)name_map_get(&slicing->by_name, slice_name(slicing, read)) - 1;
 }
 
 static void find_slices(Slicing *slicing) {
     for (int s = 0; s < slicing->program->stage_count; s++)
-        EACH_STAGE_READ(read, slicing->program->stages[s])
-            if (read->tensor == slicing->argument && slice_of(slicing, read) < 0)
-                list_push(slicing->arena, &slicing->reads, read);
+        EACH_STAGE_READ(read, slicing->program->stages[s]) {
+            if (read->tensor != slicing->argument || slice_of(slicing, read) >= 0)
+                continue;
+            list_push(slicing->arena, &slicing->reads, read);
+            name_map_set(slicing->arena, &slicing->by_name, slice_name(slicing, read),
+                         (void *)(intptr_t)slicing->reads.count);
+        }
 }
 
 /* --- whether the argument may be sliced --------------------------------------------------------------------------- */
@@ -114,15 +123,6 @@ static bool is_scheduled(const Schedule *user, const Tensor *tensor) {
 }
 
 /* --- the program over slices -------------------------------------------------------------------------------------- */
-
-/* "w.part_2_0": no stage has such a name. */
-static const char *slice_name(const Slicing *slicing, const Expr *read) {
-    Text text = {.arena = slicing->arena};
-    text_add(&text, "%s.part", slicing->argument->name);
-    for (int d = 0; d < slicing->leading; d++)
-        text_add(&text, "_%lld", (long long)read->args[d]->integer);
-    return text.text;
-}
 
 static Tensor *slice_tensor(const Slicing *slicing, const Expr *read) {
     Tensor *slice = ARENA_NEW(slicing->arena, Tensor);

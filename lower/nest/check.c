@@ -416,7 +416,7 @@ static bool reads_in_time(const StageState *stage, const NestRead *access, const
 static bool check_initial_read(NestState *state, const StageState *stage, const NestRead *access) {
     const Expr *read = access->read;
     const StageState *writer = state_producer(state, read->tensor->buffer), *root = root_of(stage);
-    if (!writer || (root != writer && root->index < writer->index))
+    if (!writer || (root != writer && root->turn < writer->turn))
         return true;
     if (is_same_element(stage->nest.stage, read) && computes_once(&state->forms, stage, writer, access->initial) &&
         reads_in_time(stage, access, writer))

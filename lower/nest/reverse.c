@@ -141,7 +141,7 @@ static StageState *last_producer(const StageState *consumer) {
     StageState *last = NULL;
     for (int i = 0; i < consumer->accesses.count; i++) {
         StageState *producer = consumer->accesses.items[i].producer;
-        if (producer != NULL && !producer->nest.inlined && (last == NULL || producer->index > last->index))
+        if (producer != NULL && !producer->nest.inlined && (last == NULL || producer->turn > last->turn))
             last = producer;
     }
     return last;

@@ -115,7 +115,7 @@ bool check_steps_order(NestState *state, const StageState *stage) {
 static bool check_scan_reader(NestState *state, const StageState *reader, const NestRead *access) {
     const StageState *producer = access->producer, *scan = producer->scan, *root = root_of(reader);
     if (root != scan)
-        return root->index > scan->index ||
+        return root->turn > scan->turn ||
                refuse_stage(state, reader,
                             "%s reads %s, which the scan %s computes step by step: it cannot be computed before it",
                             reader->name, producer->name, scan->name);
@@ -123,28 +123,27 @@ static bool check_scan_reader(NestState *state, const StageState *reader, const 
         return refuse_stage(state, reader, "%s reads %s, so it cannot be computed outside %s, the step that writes it",
                             reader->name, producer->name, loop_text(state, producer->at));
     bool part = reader->nest.stage->scan == producer->nest.stage->scan;
-    return part || reader->earlier_steps || reader->index > producer->index ||
+    return part || reader->earlier_steps || reader->turn > producer->turn ||
            refuse_stage(state, reader, "%s reads %s before the stage that writes this step of it", reader->name,
                         producer->name);
 }
 
 /* Whether the stage reads the other one through stages outside scans; seen: those visited. */
-static bool reads_through(const NestState *state, const StageState *stage, const StageState *other, bool *seen) {
-    seen[stage->index] = true;
+static bool reads_through(Arena *arena, const StageState *stage, const StageState *other, Map *seen) {
+    address_map_set(arena, seen, stage, (void *)stage);
     for (int i = 0; i < stage->accesses.count; i++) {
         const StageState *producer = stage->accesses.items[i].producer;
         if (producer == NULL || producer == stage)
             continue;
-        bool enters = producer->scan == NULL && !seen[producer->index];
-        if (producer == other || (enters && reads_through(state, producer, other, seen)))
+        bool enters = producer->scan == NULL && !address_map_get(seen, producer);
+        if (producer == other || (enters && reads_through(arena, producer, other, seen)))
             return true;
     }
     return false;
 }
 
 bool reads_itself_through(const NestState *state, const StageState *stage) {
-    return stage->nest.stage->scan != NULL &&
-           reads_through(state, stage, stage, ARENA_ARRAY(state->arena, bool, state->stages.count));
+    return stage->nest.stage->scan != NULL && reads_through(state->arena, stage, stage, &(Map){0});
 }
 
 static bool refuse_own_steps(NestState *state, const StageState *stage) {
@@ -164,7 +163,7 @@ bool check_scan_access(NestState *state, const StageState *reader, const NestRea
     bool left = access->producer->at == NULL && access->producer->nest.stage->scan != NULL;
     if (left && root_of(reader) == access->producer)
         return refuse_own_steps(state, access->producer);
-    if (left && root_of(reader)->index < access->producer->index)
+    if (left && root_of(reader)->turn < access->producer->turn)
         return refuse_stage(state, access->producer, "%s reads %s, which is computed after it", reader->name,
                             access->producer->name);
     if (access->producer->at == NULL || !reads_earlier_step(reader, access))

@@ -248,7 +248,7 @@ StageState *state_producer(const NestState *state, const Tensor *tensor) {
     if (tensor->role == ROLE_INPUT || tensor->role == ROLE_CONSTANT || tensor->role == ROLE_INITIAL || list == NULL)
         return NULL;
     for (int i = 0; i < list->count; i++)
-        if ((first == NULL || list->items[i]->index < first->index) && makes(list->items[i], tensor))
+        if ((first == NULL || list->items[i]->turn < first->turn) && makes(list->items[i], tensor))
             first = list->items[i];
     return first;
 }
@@ -265,12 +265,12 @@ StageState *stage_by_name(const NestState *state, const char *name) {
     const StageList *own = name_map_get(&state->by_name, name), *further = name_map_get(&state->by_component, name);
     StageState *first = NULL;
     for (int i = 0; own != NULL && i < own->count; i++)
-        if (first == NULL || own->items[i]->index < first->index)
+        if (first == NULL || own->items[i]->turn < first->turn)
             first = own->items[i];
     if (first != NULL || further == NULL)
         return first;
     for (int i = 0; i < further->count; i++)
-        if ((first == NULL || further->items[i]->index < first->index) && has_component(further->items[i], name))
+        if ((first == NULL || further->items[i]->turn < first->turn) && has_component(further->items[i], name))
             first = further->items[i];
     return first;
 }
@@ -293,7 +293,7 @@ static void note_reader(NestState *state, StageState *producer, StageState *read
     int begin = 0, end = readers->count;
     while (begin < end) {
         int middle = begin + (end - begin) / 2;
-        if (readers->items[middle]->index < reader->index)
+        if (readers->items[middle]->turn < reader->turn)
             begin = middle + 1;
         else
             end = middle;
@@ -316,8 +316,9 @@ static void note_read(NestState *state, const Tensor *tensor, StageState *stage)
         list_push(state->arena, list, stage);
 }
 
-static int by_index(const void *a, const void *b) {
-    return (*(StageState *const *)a)->index - (*(StageState *const *)b)->index;
+static int by_turn(const void *a, const void *b) {
+    int64_t x = (*(StageState *const *)a)->turn, y = (*(StageState *const *)b)->turn;
+    return (x > y) - (x < y);
 }
 
 bool stage_has_read(const StageState *stage, const Tensor *tensor) {
@@ -335,7 +336,7 @@ StageList tensor_readers(NestState *state, const Tensor *tensor, const Node *loo
         if ((loop == NULL || stage_is_inside(list->items[i], loop)) && stage_has_read(list->items[i], tensor))
             list_push(state->arena, &all, list->items[i]);
     if (all.count > 1)
-        qsort(all.items, (size_t)all.count, sizeof *all.items, by_index);
+        qsort(all.items, (size_t)all.count, sizeof *all.items, by_turn);
     for (int i = 0; i < all.count; i++)
         if (i == 0 || all.items[i] != all.items[i - 1])
             list_push(state->arena, &readers, all.items[i]);
@@ -376,22 +377,41 @@ void stage_add_root(NestState *state, StageState *stage, const Var *axis, bool r
     list_push(state->arena, &stage->leaves, node);
 }
 
-static void number_stages(NestState *state, int from) {
-    for (int i = from; i < state->stages.count; i++)
-        state->stages.items[i]->index = i;
+/* Between the numbers of two stages there is room for others, which may be many thousands: none is numbered again for
+ * each. */
+#define TURN_GAP (INT64_C(1) << 32)
+
+static void number_all(NestState *state) {
+    for (int i = 0; i < state->stages.count; i++)
+        state->stages.items[i]->turn = (i + 1) * TURN_GAP;
 }
 
-static void order_insert(NestState *state, StageState *stage, const StageState *before) {
-    int index = before != NULL ? before->index : state->stages.count;
-    list_insert(state->arena, &state->stages, index, stage);
-    number_stages(state, index);
+/* The place of a stage in the list. */
+static int place_of(const NestState *state, const StageState *stage) {
+    int begin = 0, end = state->stages.count;
+    while (end - begin > 1) {
+        int middle = begin + (end - begin) / 2;
+        if (state->stages.items[middle]->turn > stage->turn)
+            end = middle;
+        else
+            begin = middle;
+    }
+    return begin;
+}
+
+static void order_insert(NestState *state, StageState *stage, int place) {
+    StageState *const *stages = state->stages.items;
+    int64_t low = place > 0 ? stages[place - 1]->turn : 0;
+    int64_t high = place < state->stages.count ? stages[place]->turn : low + 2 * TURN_GAP;
+    stage->turn = low + (high - low) / 2;
+    list_insert(state->arena, &state->stages, place, stage);
+    if (high - low < 2)
+        number_all(state);
 }
 
 void order_after(NestState *state, StageState *stage, const StageState *before) {
-    list_remove(&state->stages, stage->index);
-    number_stages(state, stage->index);
-    list_insert(state->arena, &state->stages, before->index + 1, stage);
-    number_stages(state, before->index + 1);
+    list_remove(&state->stages, place_of(state, stage));
+    order_insert(state, stage, place_of(state, before) + 1);
 }
 
 StageState *stage_add_bare(NestState *state, const Stage *stage, StageState *before) {
@@ -399,7 +419,7 @@ StageState *stage_add_bare(NestState *state, const Stage *stage, StageState *bef
     added->name = stage->name;
     added->tensor = stage->components[0].tensor;
     added->roots = ARENA_ARRAY(state->arena, Node *, stage->axis_count + stage->reduction_count);
-    order_insert(state, added, before);
+    order_insert(state, added, before != NULL ? place_of(state, before) : state->stages.count);
     set_computed(state, added, stage);
     note_name(state, &state->by_name, added->name, added);
     return added;

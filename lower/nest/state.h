@@ -107,7 +107,7 @@ typedef struct Layout {
 struct StageState {
     NestStage nest;
     const char *name;
-    int index;            /* its place in the order of execution */
+    int64_t turn;         /* ascending in the order of execution */
     StageList readers;    /* in this order: those that read it, and some that did */
     const Tensor *tensor; /* over the whole domain: the tensor that reads name */
     int root_count;

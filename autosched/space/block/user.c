@@ -207,11 +207,12 @@ static void keep_legal_common(Space *space, Group *group) {
     if (start_is_legal(space, group))
         return;
     for (int c = 0; c < count; c++) {
-        space->common.items[kept] = space->common.items[c];
-        space->common.count = kept + 1;
+        const Prim *prim = space->common.items[c].prim;
+        cut_common(space, kept);
+        add_common(space, prim);
         kept += start_is_legal(space, group);
     }
-    space->common.count = kept;
+    cut_common(space, kept);
 }
 
 static void hold_stages(Space *space, Group *group) {
