@@ -69,15 +69,38 @@ static bool is_foreign(const void *context, const Loop *loop) {
     return loop->stage != &stage->nest && !loop_is_outside(stage, loop);
 }
 
-/* A stage made by cache_write counts from loops of its owner, which must stay outside of it. */
-static bool check_owner(NestState *state, const StageState *stage) {
-    for (int d = 0; stage->owner != NULL && d < stage->root_count; d++) {
+/* Whether it runs though its buffer has no elements: no loop that it is in is empty. */
+static bool fills_nothing(const StageState *stage) {
+    int64_t size;
+    bool nothing = false;
+    for (int d = 0; d < stage->tensor->rank; d++)
+        nothing |= affine_is_int(stage->size[d], &size) && size == 0;
+    for (int i = 0; i < stage->leaves.count && nothing; i++)
+        nothing = stage->leaves.items[i]->loop.extent != 0;
+    for (const Node *node = stage->at; node != NULL && nothing; node = next_outer(node))
+        nothing = node->loop.extent != 0;
+    return nothing;
+}
+
+/* A loop of the owner, not outside the stage, that the stage counts from; NULL: none. An empty one is in no form. */
+static const Loop *loop_inside(const StageState *stage) {
+    for (int d = 0; d < stage->root_count; d++) {
         const Loop *loop = form_find_loop(stage->axes[d], is_foreign, stage);
         if (loop != NULL)
-            return refuse_loop(state, stage->at, "%s is computed at %s for one value of %s, which must stay outside",
-                               stage->name, loop_text(state, stage->at), loop_text(state, (const Node *)loop));
+            return loop;
     }
-    return true;
+    for (int i = 0; i < stage->owner->leaves.count && fills_nothing(stage); i++)
+        if (stage->owner->leaves.items[i]->loop.extent == 0)
+            return &stage->owner->leaves.items[i]->loop;
+    return NULL;
+}
+
+/* A stage made by cache_write counts from loops of its owner, which must stay outside of it. */
+static bool check_owner(NestState *state, const StageState *stage) {
+    const Loop *loop = stage->owner != NULL ? loop_inside(stage) : NULL;
+    return loop == NULL ||
+           refuse_loop(state, stage->at, "%s is computed at %s for one value of %s, which must stay outside",
+                       stage->name, loop_text(state, stage->at), loop_text(state, (const Node *)loop));
 }
 
 static bool shifts(Forms *forms, const StageState *stage) {

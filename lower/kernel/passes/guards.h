@@ -1,4 +1,5 @@
-/* guards.h - what the files of the pass that moves conditions out of loops share: guards.c, version.c and choice.c. */
+/* guards.h - what the files of the pass that moves conditions out of loops share: guards.c, version.c,
+ * choice.c and within.c. */
 #ifndef LOWER_KERNEL_PASSES_GUARDS_H
 #define LOWER_KERNEL_PASSES_GUARDS_H
 
@@ -19,5 +20,8 @@ typedef struct Choice {
 /* The first choice in some statements whose condition changes with expanded loops alone. False when there is none, or
  * when the statements reduce or are too many. */
 bool find_choice(Arena *arena, Stmt *const *run, int count, Choice *choice);
+/* What an index is where all of the conditions hold, if it takes such a number back inside its tensor (within.c). NULL:
+ * it does not. */
+Expr *index_within(Arena *arena, const Expr *index, ExprList *conditions);
 
 #endif

@@ -25,6 +25,7 @@ enum { COPIED_NODES = 16, FEWEST_COPIED = 2, NODES_MOST = 1 << 16, FUNCTION_NODE
 typedef struct Condition {
     Expr *expr;
     bool guard; /* of a statement, not of a read */
+    bool index; /* of indices alone (within.c) */
     bool ready;
     bool uniform;       /* it does not depend on loops below */
     bool waits;         /* it waits for a spatial loop below */
@@ -39,10 +40,12 @@ typedef struct Version {
     LIST(const Var *) vars; /* their variables */
     LIST(const Stmt *) all; /* loops in the statement in question */
     LIST(Condition) found;
-    int64_t size;       /* stores below after unrolling */
-    bool uniform_only;  /* see Context */
-    bool only_size;     /* conditions are not asked for */
-    bool loops, serial; /* the statement holds a loop; a loop that stays one */
+    Arena *scratch;
+    LIST(ExprList) indices; /* of each index: the conditions under which it is another one */
+    int64_t size;           /* stores below after unrolling */
+    bool uniform_only;      /* see Context */
+    bool only_size;         /* conditions are not asked for */
+    bool loops, serial;     /* the statement holds a loop; a loop that stays one */
 } Version;
 
 static const Stmt *loop_of(const Version *v, const Var *var) {
@@ -79,16 +82,19 @@ static Condition *known_condition(const Version *v, const Expr *expr) {
 
 /* Many reads have one condition, and to set its variables takes long: where it stands beside the first of them it is
  * ready when that is. */
-static void add_condition(Version *v, Expr *expr, bool guard) {
-    Condition c = {.expr = expr, .guard = guard, .ready = true, .uniform = true, .inside = innermost(v)};
+static void add_condition(Version *v, Expr *expr, bool guard, bool index) {
+    Condition c = {
+        .expr = expr, .guard = guard, .index = index, .ready = true, .uniform = true, .inside = innermost(v)};
     Condition *known = known_condition(v, expr);
+    if (known)
+        known->index &= index;
     if (known && known->guard == guard && known->inside == c.inside)
         return;
     bool reads = expr_reads(expr); /* what it reads may not exist yet, or only under other conditions */
     EACH_EXPR(e, expr)
         if (e->kind == EXPR_VAR)
             note_inner_var(v, e->var, &c);
-    if (reads || c.masked || (guard && c.uniform)) /* a uniform guard is placed already */
+    if (reads || c.masked || ((guard || index) && c.uniform)) /* a uniform guard is placed already */
         return;
     if (v->uniform_only && !c.uniform)
         return;
@@ -109,14 +115,48 @@ static void add_conditions(Version *v, Expr *condition, bool guard) {
     ExprList all = {0};
     conjuncts_add(v->arena, &all, condition);
     for (int i = 0; i < all.count; i++)
-        add_condition(v, all.items[i], guard);
+        add_condition(v, all.items[i], guard, false);
+}
+
+static bool is_listed(const Version *v, const ExprList *conditions) {
+    for (int i = 0; i < v->indices.count; i++) {
+        const ExprList *known = &v->indices.items[i];
+        bool same = known->count == conditions->count;
+        for (int c = 0; c < conditions->count && same; c++)
+            same = expr_equal(known->items[c], conditions->items[c]);
+        if (same)
+            return true;
+    }
+    return false;
+}
+
+/* Many reads have one index. */
+static void add_index_conditions(Version *v, const Expr *read) {
+    for (int d = 0; d < read->count; d++) {
+        ExprList conditions;
+        if (!index_within(v->scratch, read->args[d], &conditions))
+            continue;
+        if (!is_listed(v, &conditions)) {
+            index_within(v->arena, read->args[d], &conditions);
+            list_push(v->arena, &v->indices, conditions);
+        }
+        for (int i = 0; i < conditions.count; i++)
+            add_condition(v, conditions.items[i], false, true);
+    }
+}
+
+static void add_read_conditions(Version *v, const Stmt *stmt) {
+    EACH_STMT_READ(read, stmt) {
+        if (read->guard)
+            add_conditions(v, read->guard, false);
+        add_index_conditions(v, read);
+    }
 }
 
 static void collect(Version *v, Stmt *stmt, int64_t copies) {
     int64_t extent = 1;
-    EACH_STMT_READ(read, stmt)
-        if (read->guard && !v->only_size)
-            add_conditions(v, read->guard, false);
+    if (!v->only_size)
+        add_read_conditions(v, stmt);
     if (stmt->kind == STMT_IF && !v->only_size)
         add_conditions(v, stmt->condition, true);
     if (stmt->kind == STMT_STORE)
@@ -138,6 +178,25 @@ static void collect(Version *v, Stmt *stmt, int64_t copies) {
     v->vars.count -= stmt->kind == STMT_FOR;
 }
 
+static bool all_ready(const Version *v, const ExprList *conditions) {
+    for (int i = 0; i < conditions->count; i++) {
+        const Condition *known = known_condition(v, conditions->items[i]);
+        if (!known || !known->ready)
+            return false;
+    }
+    return true;
+}
+
+/* An index is another one only where all of its conditions hold: without one of them the others are of no use. */
+static void drop_lone_conditions(Version *v) {
+    ExprList used = {0};
+    for (int i = 0; i < v->indices.count; i++)
+        for (int c = 0; c < v->indices.items[i].count && all_ready(v, &v->indices.items[i]); c++)
+            list_push(v->arena, &used, v->indices.items[i].items[c]);
+    for (int i = 0; i < v->found.count; i++)
+        v->found.items[i].ready &= !v->found.items[i].index || expr_is_listed(&used, v->found.items[i].expr);
+}
+
 /* --- what is known in a copy -------------------------------------------------------------------------------------- */
 
 typedef LIST(const Var *) VarList;
@@ -148,6 +207,7 @@ typedef struct KnownConditions {
     Expr *from, *to; /* an expression with one known value; or NULL */
     VarList *inner;  /* of each that holds: the variables that it has of loops in the copy */
     Map decided;     /* comparisons, and what became of them: many reads share one */
+    Arena *scratch;
 } KnownConditions;
 
 /* Whether a conjunction is false: it contains all conditions of `never`. */
@@ -184,9 +244,28 @@ static Expr *decide_comparison(Arena *arena, KnownConditions *known, Expr *e) {
     return made;
 }
 
+/* A read whose indices are inside as they are. */
+static Expr *read_within(Arena *arena, const KnownConditions *known, Expr *read) {
+    Expr *made = read;
+    for (int d = 0; d < read->count && known->always.count; d++) {
+        ExprList conditions;
+        Expr *within = index_within(known->scratch, read->args[d], &conditions);
+        bool all = within != NULL;
+        for (int i = 0; i < conditions.count && all; i++)
+            all = expr_is_listed(&known->always, conditions.items[i]);
+        if (!all)
+            continue;
+        made = made == read ? expr_copy(arena, read) : made;
+        made->args[d] = within;
+    }
+    return made;
+}
+
 static Expr *apply_known(Arena *arena, Expr *e, void *context) {
     KnownConditions *known = context;
     int64_t holds;
+    if (e->kind == EXPR_READ)
+        e = read_within(arena, known, e);
     if (expr_is_op(e, OP_SELECT) && expr_is_int(e->args[0], &holds))
         return e->args[holds ? 1 : 2];
     if (e->type == TYPE_INT64 && known->from && expr_equal(e, known->from))
@@ -227,7 +306,10 @@ static StmtList assume(Arena *arena, const StmtList *stmts, KnownConditions *kno
             address_map_set(arena, &loops, s->var, s);
     for (int i = 0; i < known->always.count; i++)
         known->inner[i] = vars_of_loops(arena, known->always.items[i], &loops);
-    return stmts_rewrite(arena, *stmts, apply_known, known);
+    known->scratch = arena_new();
+    StmtList made = stmts_rewrite(arena, *stmts, apply_known, known);
+    arena_free(known->scratch);
+    return made;
 }
 
 /* --- exact tiles -------------------------------------------------------------------------------------------------- */
@@ -273,9 +355,11 @@ typedef struct Context {
 static StmtList version_list(Context context, const StmtList *body);
 
 static Version collect_all(Context context, Stmt *const *stmts, int count) {
-    Version v = {.arena = context.arena, .uniform_only = context.uniform_only};
+    Version v = {.arena = context.arena, .uniform_only = context.uniform_only, .scratch = arena_new()};
     for (int i = 0; i < count; i++)
         collect(&v, stmts[i], 1);
+    arena_free(v.scratch);
+    drop_lone_conditions(&v);
     return v;
 }
 
