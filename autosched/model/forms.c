@@ -129,9 +129,19 @@ static bool add_loop(const LinearForms *forms, const Expr *e, double *form) {
     return true;
 }
 
+/* Whether a remainder is the number itself but near the ends: `else wrap` makes such ones, and parts of fused loops and
+ * of layouts are others. Tiles inside have a copy that reads so. */
+static bool is_mostly_inside(const LinearForms *forms, const double *form, double period) {
+    double reach = 0;
+    if (form[forms->count] == 0 && period <= BLOCK_MOST)
+        return false;
+    for (int l = 0; l < forms->count; l++)
+        reach += fabs(form[l]) * (extent_of(forms, l) - 1);
+    return reach < 1.5 * period;
+}
+
 static void form_of_operation(LinearForms *forms, const Expr *e, double *form) {
-    int64_t period;
-    const Expr *reflected = reflected_index(e, &period);
+    const Expr *period, *reflected = reflected_index_by(e, &period);
     if (reflected) { /* it is so but near the ends */
         linear_form(forms, reflected, form);
         return;
@@ -147,6 +157,8 @@ static void form_of_operation(LinearForms *forms, const Expr *e, double *form) {
         return;
     linear_form(forms, e->args[first + 1], other);
     bool limits = e->op == OP_MIN || e->op == OP_MAX;
+    if (e->op == OP_MOD && is_mostly_inside(forms, form, other[forms->count]))
+        return;
     if (limits && is_constant(forms, form) && !is_constant(forms, other)) {
         form_limit(forms, e->op, other, form);
         memcpy(form, other, sizeof other);

@@ -6,6 +6,8 @@
 
 #include "autosched/model/profile.h"
 
+enum { BLOCK_MOST = 64 /* elements of the blocks of a layout, which begin at 0 */ };
+
 typedef struct LinearForms {
     Arena *arena;
     const Nest *nest;

@@ -303,6 +303,7 @@ double clamp_tests(const StageFacts *stage) {
     for (int a = 1; a < stage->access_count; a++)
         for (int d = 0; d < stage->accesses[a].rank; d++)
             if (stage->accesses[a].clamped[d] && !was_clamped(stage, a, d))
-                tests += clamped_vectors(stage, &stage->accesses[a], d) * clamped_part(stage, &stage->accesses[a], d);
+                tests += stage->accesses[a].clamped[d] * clamped_vectors(stage, &stage->accesses[a], d) *
+                         clamped_part(stage, &stage->accesses[a], d);
     return tests * stage->machine->guarded_step_cost;
 }

@@ -91,21 +91,30 @@ static void access_strides(const StageFacts *facts, AccessFacts *access, const E
     }
 }
 
-/* Whether the index is limited and has other values in other lanes: limits of whole vectors cost next to nothing. */
-static bool is_clamped(const LinearForms *forms, const Expr *index, const double *form) {
+/* In tests of lanes. */
+enum { CLAMP_LIMIT = 1, CLAMP_NUMBER = 2, CLAMP_SIZE = 4 };
+
+/* How much it costs to take lanes back inside: a remainder is a division in each tile at an end. 0: the index is not
+ * limited, or has the same value in all lanes, which costs next to nothing. */
+static int clamp_cost(const LinearForms *forms, const Expr *index, const double *form) {
+    int cost = 0;
     if (!moves_in_lanes(forms, form))
-        return false;
-    EACH_EXPR(e, index)
-        if (e->kind == EXPR_OP && (e->op == OP_MIN || e->op == OP_MAX))
-            return true;
-    return false;
+        return 0;
+    EACH_EXPR(e, index) {
+        bool limit = expr_is_op(e, OP_MIN) || expr_is_op(e, OP_MAX), divides = expr_is_op(e, OP_MOD);
+        int64_t period;
+        bool known = divides && expr_is_int(e->args[1], &period), block = known && period <= BLOCK_MOST;
+        int own = limit ? CLAMP_LIMIT : !divides || block ? 0 : known ? CLAMP_NUMBER : CLAMP_SIZE;
+        cost = own > cost ? own : cost;
+    }
+    return cost;
 }
 
 /* All arrays of an access, in two pieces of memory. */
 static void access_arrays(Arena *arena, AccessFacts *access, int loops) {
     int rank = access->rank;
     double *numbers = ARENA_ARRAY(arena, double, 3 * rank + rank * loops + 2 * loops + 1);
-    int *counts = arena_alloc(arena, sizeof(int) * (size_t)(rank * loops + rank) + 2 * sizeof(bool) * (size_t)rank);
+    int *counts = arena_alloc(arena, sizeof(int) * (size_t)(rank * loops + 2 * rank) + sizeof(bool) * (size_t)rank);
     access->dims = numbers;
     access->offsets = access->dims + rank;
     access->spread = access->offsets + rank;
@@ -114,8 +123,8 @@ static void access_arrays(Arena *arena, AccessFacts *access, int loops) {
     access->reached = access->strides + loops;
     access->movers = counts;
     access->mover_count = counts + rank * loops;
-    access->tested = (bool *)(access->mover_count + rank);
-    access->clamped = access->tested + rank;
+    access->clamped = access->mover_count + rank;
+    access->tested = (bool *)(access->clamped + rank);
 }
 
 static void access_make(LinearForms *forms, StageFacts *facts, AccessFacts *access, const Tensor *tensor,
@@ -137,7 +146,7 @@ static void access_make(LinearForms *forms, StageFacts *facts, AccessFacts *acce
         linear_form(forms, index[d], form);
         memcpy(access->slopes + d * loops, form, sizeof *form * (size_t)loops);
         access->offsets[d] = form[loops];
-        access->clamped[d] = is_clamped(forms, index[d], form);
+        access->clamped[d] = clamp_cost(forms, index[d], form);
     }
     access->irregular = forms->irregular;
     if (producer)

@@ -28,7 +28,7 @@ typedef struct AccessFacts {
     double repeated;  /* part of it in copies of unrolled loops that other copies read too */
     double *strides;  /* [loop_count]: elements from one iteration to the next */
     double size;      /* bytes of the buffer */
-    bool *clamped;    /* [rank]: lanes may be beyond the ends there, and read the last element instead */
+    int *clamped;     /* [rank]: where lanes may be beyond the ends and read other elements instead, what that costs */
     bool *tested;     /* [rank], of a guarded access: whether the inner loops test that index */
     double *reached;  /* [loop_count + 1]: access_footprint by depth for the extents of the profile; 0: not known yet */
 } AccessFacts;

@@ -1,10 +1,10 @@
 /* by_lane.c - reads whose lanes are not contiguous in memory, and the code that these become.
  *
- * Lanes along an axis are a row of memory if the index is linear in the axis, or a row with ends if it wraps around or
- * is clamped at bounds that a mask can express. All other lanes are fetched one by one: an index is taken from a vector
- * of indices, an element is loaded and put into its place. Such code grows with the lanes and gains no speed. So
- * vectors of such reads have no more lanes than a few registers have indices, and the code counts where tiles are
- * unrolled.
+ * Lanes along an axis are a row of memory if the index is linear in the axis, or a row with ends if it wraps around,
+ * turns back, or is clamped at bounds that a mask can express. All other lanes are fetched one by one: an index is
+ * taken from a vector of indices, an element is loaded and put into its place. Such code grows with the lanes and gains
+ * no speed. So vectors of such reads have no more lanes than a few registers have indices, and the code counts where
+ * tiles are unrolled.
  */
 #include "autosched/space/groups.h"
 #include "autosched/space/tile/tile.h"
@@ -45,6 +45,23 @@ static bool goes_round(const Expr *index, const Var *axis, int lanes) {
                                                 : coefficient == 1 && expr_equal(index->args[1], axis->extent);
 }
 
+/* Whether the index goes back from an end, after at least as many lanes. */
+static bool turns_back(const Expr *index, const Var *axis, int lanes) {
+    int64_t number, coefficient;
+    const Expr *period, *inside = reflected_index_by(index, &period);
+    if (!inside || !coefficient_of(inside, axis, &coefficient) || coefficient != 1)
+        return false;
+    if (expr_is_int(period, &number))
+        return number / 2 + 1 >= lanes;
+    Arena *arena = arena_new();
+    Affine rest;
+    Expr *turn = expr_binary(arena, OP_MUL, expr_int(arena, 2), axis->extent);
+    bool of_axis = expr_affine(arena, expr_binary(arena, OP_SUB, turn, (Expr *)period), &rest) && rest.count == 0 &&
+                   rest.constant == 2;
+    arena_free(arena);
+    return of_axis;
+}
+
 static bool is_held(const Expr *index, const Var *axis) {
     if (index->kind != EXPR_OP || (index->op != OP_MIN && index->op != OP_MAX))
         return is_linear(index, axis);
@@ -74,7 +91,8 @@ static LanesKind index_kind(const Target *target, const Expr *index, const Var *
         return LANES_ROW;
     if (expr_reads(index) || !target_masks(target, bytes) || index->kind != EXPR_OP)
         return LANES_SINGLE;
-    return goes_round(index, axis, lanes) || is_held(index, axis) ? LANES_ENDS : LANES_SINGLE;
+    bool ends = goes_round(index, axis, lanes) || turns_back(index, axis, lanes) || is_held(index, axis);
+    return ends ? LANES_ENDS : LANES_SINGLE;
 }
 
 static LanesKind read_kind(const Target *target, const Expr *read, const Var *axis, int lanes) {

@@ -163,8 +163,10 @@ void nest_explain(Text *text, const Nest *nest, const RolledList *rolled);
 const char *nest_rolled_names(Arena *arena, const Nest *nest, const RolledList *rolled);
 /* The one tensor that the maker of a constant reads; NULL: none, or several. */
 const Tensor *made_of(const Stage *maker);
-/* What `else reflect` made of an index, min(m, period - m) with m = index % period: that index. NULL: another one. */
-const Expr *reflected_index(const Expr *index, int64_t *period);
+/* What `else reflect` made of an index, min(m, period - m) with m = index % max(period, 1): that index. NULL: another
+ * one. */
+const Expr *reflected_index_by(const Expr *index, const Expr **period);
+const Expr *reflected_index(const Expr *index, int64_t *period); /* the same, of a period that is known */
 /* What `else wrap` made of an index, index % extent: that index. NULL: another one. */
 const Expr *wrapped_index(const Expr *index, const Expr *extent);
 /* The stage that writes a tensor of the nest; NULL: an input. */

@@ -32,18 +32,20 @@ const NestStage *nest_producer(const Nest *nest, const Tensor *tensor) {
 
 /* --- indices --- */
 
-const Expr *reflected_index(const Expr *index, int64_t *period) {
-    const Expr *reflected = index, *forward = index;
-    if (!expr_is_op(index, OP_MIN))
-        return NULL;
-    for (int a = 0; a < 2; a++) {
-        forward = index->args[a];
-        reflected = index->args[1 - a];
-        if (expr_is_op(forward, OP_MOD) && expr_is_int(forward->args[1], period) && expr_is_op(reflected, OP_SUB) &&
-            expr_equal(reflected->args[0], forward->args[1]) && expr_equal(reflected->args[1], forward))
+const Expr *reflected_index_by(const Expr *index, const Expr **period) {
+    for (int a = 0; a < 2 && expr_is_op(index, OP_MIN); a++) {
+        const Expr *forward = index->args[a], *back = index->args[1 - a];
+        if (expr_is_op(forward, OP_MOD) && expr_is_op(back, OP_SUB) && expr_equal(back->args[1], forward)) {
+            *period = back->args[0];
             return forward->args[0];
+        }
     }
     return NULL;
+}
+
+const Expr *reflected_index(const Expr *index, int64_t *period) {
+    const Expr *by, *inside = reflected_index_by(index, &by);
+    return inside && expr_is_int(by, period) && *period > 0 ? inside : NULL;
 }
 
 const Expr *wrapped_index(const Expr *index, const Expr *extent) {

@@ -22,6 +22,11 @@ static int64_t held(int64_t i, int64_t size) {
     return i < 0 ? 0 : i < size ? i : size - 1;
 }
 
+static int64_t reflected_to(int64_t i, int64_t size) {
+    int64_t period = size > 1 ? 2 * (size - 1) : 1, forward = round_to(i, period);
+    return forward < size ? forward : period - forward;
+}
+
 static void *input(size_t bytes, int at_end) {
     return at_end ? pages + page_bytes - bytes : pages;
 }
@@ -60,16 +65,50 @@ static float far_at(const float *x, int64_t i, int64_t j) {
     return x[(n - 1 - i) * m + round_to(j + 37, m)];
 }
 
-static float summed_at(const float *x, int64_t i, int64_t j) {
+static float shorter_at(const float *x, int64_t i, int64_t j) {
+    return x[(i + j) % 5];
+}
+
+static float reflected_at(const float *x, int64_t i, int64_t j) {
+    return x[i * m + reflected_to(j + 3, m)] * 2 + x[reflected_to(i - 1, n) * m + reflected_to(j - 2, m)];
+}
+
+static float far_reflected_at(const float *x, int64_t i, int64_t j) {
+    return x[i * m + reflected_to(j + 40, m)];
+}
+
+static float sum_at(const float *x, int64_t i, int64_t j, int64_t (*inside)(int64_t i, int64_t size)) {
     float sum = 0;
     for (int p = 0; p < 3; p++)
         for (int q = 0; q < 5; q++)
-            sum += x[round_to(i + p - 1, n) * m + round_to(j + q - 2, m)] * kernel[p * 5 + q];
+            sum += x[inside(i + p - 1, n) * m + inside(j + q - 2, m)] * kernel[p * 5 + q];
     return sum;
 }
 
-static float shorter_at(const float *x, int64_t i, int64_t j) {
-    return x[(i + j) % 5];
+static float summed_at(const float *x, int64_t i, int64_t j) {
+    return sum_at(x, i, j, round_to);
+}
+
+static float reflected_sum_at(const float *x, int64_t i, int64_t j) {
+    return sum_at(x, i, j, reflected_to);
+}
+
+static float edged_sum_at(const float *x, int64_t i, int64_t j) {
+    return sum_at(x, i, j, held);
+}
+
+static void check_reflected_bytes(const unsigned char *x, const unsigned char *y) {
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < m; j++) {
+            unsigned char most = 0;
+            for (int p = -1; p < 2; p++)
+                for (int q = -1; q < 2; q++) {
+                    unsigned char own = x[reflected_to(i + p, n) * m + reflected_to(j + q, m)];
+                    most = own > most ? own : most;
+                }
+            if (y[i * m + j] != most)
+                differs("reflected_bytes", i, j, y[i * m + j], most);
+        }
 }
 
 static void check_bytes(const unsigned char *x, const unsigned char *y) {
@@ -97,6 +136,10 @@ static void call_all(int at_end) {
     check("rolled", rolled(n, m, x, -21, result), rolled_at, x);
     check("far", far(n, m, x, result), far_at, x);
     check("summed", summed(n, m, x, kernel, result), summed_at, x);
+    check("reflected", reflected(n, m, x, result), reflected_at, x);
+    check("far_reflected", far_reflected(n, m, x, result), far_reflected_at, x);
+    check("reflected_sum", reflected_sum(n, m, x, kernel, result), reflected_sum_at, x);
+    check("edged_sum", edged_sum(n, m, x, kernel, result), edged_sum_at, x);
     float *few = input(5 * sizeof *few, at_end);
     for (int e = 0; e < 5; e++)
         few[e] = (float)e * 3 - 4;
@@ -106,6 +149,8 @@ static void call_all(int at_end) {
         b[e] = (unsigned char)(e * 7);
     wrong += bytes(n, m, b, (unsigned char *)result) != 0;
     check_bytes(b, (unsigned char *)result);
+    wrong += reflected_bytes(n, m, b, (unsigned char *)result) != 0;
+    check_reflected_bytes(b, (unsigned char *)result);
     double *d = input(elements * sizeof *d, at_end);
     for (size_t e = 0; e < elements; e++)
         d[e] = (double)e;

@@ -28,8 +28,10 @@ ok "rows of run-time sizes that go round are rows under masks" masks "$roll" ""
 ok "so are those of known sizes" masks "$roll" "(N=30, M=250)"
 edge='def f(float(N, M) x) -> (y) { y(i, j) = (x(i, j + 1) else edge) where i in 0:N, j in 0:M }'
 ok "and rows that stop at bounds" masks "$edge" ""
+reflect='def f(float(N, M) x) -> (y) { y(i, j) = (x(i, j + 2) else reflect) where i in 0:N, j in 0:M }'
+ok "and rows that turn back" masks "$reflect" ""
 # Functions whose masked loads may have no lanes touch what these read in that case: else each takes very long.
-printf '%s\nexport f(N=30, M=250)\n' "$roll" >row.tensor
+printf '%s\nexport f\n' "$roll" >row.tensor
 "$TENSORC" -w -O2 --threads=1 --target=x86-64-v4 -emit-llvm row.tensor -o row.ll
 ok "zeros that masked loads may read are touched" grep -q 'load volatile i64, ptr @tensorc.zero' row.ll
 

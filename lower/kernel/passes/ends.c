@@ -1,8 +1,10 @@
-/* ends.c - pass: reads of a row of lanes that goes round, or that stops at bounds, become reads of rows under masks.
+/* ends.c - pass: reads of a row of lanes that goes round, stops at bounds, or turns back become reads of rows under
+ * masks.
  *
  * Where `else wrap` meets the end of a row, lanes go on at its beginning: the row is read twice, with the lanes before
- * its end and with those after it. Where `else edge` meets a bound, the lanes beyond it have the element there. Without
- * this pass each lane is fetched by itself. For processors that load under masks. Needs unrolled loops.
+ * its end and with those after it. Where `else edge` meets a bound, the lanes beyond it have the element there. Where
+ * `else reflect` meets the end, lanes go back: what they read is a row in reverse. Without this pass each lane is
+ * fetched by itself. For processors that load under masks. Needs unrolled loops.
  */
 #include "lang/program.h"
 #include "lower/kernel/passes/passes.h"
@@ -11,17 +13,20 @@
 
 enum { LANES_LIMIT = 64 /* of masks */ };
 
-/* The index `around` + e of contiguous lanes e that begin at `first`: e % period, or min(max(e, low), high). */
+/* The index `around` + e of contiguous lanes e that begin at `first`: e % period, or min(max(e, low), high), or
+ * min(e % period, top - e % period). */
 typedef struct RowEnds {
     Expr *around, *first;
     Expr *period;     /* no fewer than the lanes that are read; NULL: it does not go round */
     Expr *low, *high; /* NULL: none */
+    Expr *top, *half; /* lanes up to half of top go forward, those from there to top go back; NULL: none goes back */
 } RowEnds;
 
 bool lanes_have_ends(const Expr *index) {
     if (index->kind != EXPR_OP)
         return false;
-    bool ends = index->op == OP_MIN || index->op == OP_MAX || index->op == OP_MOD || index->op == OP_ADD;
+    bool ends =
+        index->op == OP_MIN || index->op == OP_MAX || index->op == OP_MOD || index->op == OP_ADD || index->op == OP_SUB;
     for (int i = 0; i < index->count && ends; i++)
         ends = index->args[i]->kind == EXPR_BROADCAST || expr_is_unit_ramp(index->args[i]) ||
                lanes_have_ends(index->args[i]);
@@ -34,6 +39,33 @@ static bool find_period(Arena *arena, const Expr *index, RowEnds *ends) {
         return false;
     ends->first = expr_binary(arena, OP_MOD, ramp->args[0], by->args[0]);
     ends->period = by->args[0];
+    return true;
+}
+
+/* Top in top - forward, with numbers added that are the same in all lanes. NULL: it is another value. */
+static Expr *find_top(Arena *arena, const Expr *back, const Expr *forward) {
+    if (back->kind != EXPR_OP || (back->op != OP_SUB && back->op != OP_ADD))
+        return NULL;
+    int side = back->args[0]->kind == EXPR_BROADCAST ? 0 : 1;
+    const Expr *same = back->args[side], *rest = back->args[1 - side];
+    if (same->kind != EXPR_BROADCAST)
+        return NULL;
+    if (back->op == OP_SUB && side == 0)
+        return expr_equal(rest, forward) ? same->args[0] : NULL;
+    Expr *top = find_top(arena, rest, forward);
+    return top ? expr_binary(arena, back->op, top, same->args[0]) : NULL;
+}
+
+static bool find_reflection(Arena *arena, const Expr *index, RowEnds *ends) {
+    if (!expr_is_op(index, OP_MIN))
+        return false;
+    int side = expr_is_op(index->args[0], OP_MOD) ? 0 : 1;
+    const Expr *forward = index->args[side];
+    ends->top = expr_is_op(forward, OP_MOD) ? find_top(arena, index->args[1 - side], forward) : NULL;
+    if (!ends->top || !find_period(arena, forward, ends))
+        return false;
+    ends->top = expr_compact(arena, ends->top);
+    ends->half = expr_compact(arena, expr_binary(arena, OP_DIV, ends->top, expr_int(arena, 2)));
     return true;
 }
 
@@ -66,6 +98,9 @@ static bool find_ends(Arena *arena, const Expr *index, RowEnds *ends) {
     }
     if (expr_is_op(index, OP_MOD))
         return find_period(arena, index, ends);
+    if (find_reflection(arena, index, ends))
+        return true;
+    *ends = (RowEnds){.around = ends->around};
     return find_bounds(arena, index, ends) && (ends->low || ends->high);
 }
 
@@ -95,6 +130,48 @@ static Expr *read_around(Arena *arena, Expr *read, const RowEnds *ends) {
     Expr *before = read_under(arena, read, lanes_from(arena, at, lanes), is_before);
     Expr *after = read_under(arena, read, lanes_from(arena, expr_binary(arena, OP_SUB, at, period), lanes), is_after);
     return expr_select(arena, is_before, before, after);
+}
+
+/* A guard for all lanes: what of it is the same in all of them. NULL: nothing. */
+static Expr *uniform_guard(Arena *arena, Expr *guard) {
+    if (guard && expr_is_op(guard, OP_AND))
+        return expr_and(arena, uniform_guard(arena, guard->args[0]), uniform_guard(arena, guard->args[1]));
+    return guard && guard->kind == EXPR_BROADCAST ? guard : NULL;
+}
+
+/* The lanes that go back, which are the first to the last ones of a row in reverse. They are in the tensor by their
+ * mask, also where the read's guard leaves a lane out. */
+static Expr *read_back(Arena *arena, const Expr *read, const RowEnds *ends) {
+    int lanes = read->lanes, reverse[LANES_LIMIT];
+    for (int l = 0; l < lanes; l++)
+        reverse[l] = lanes - 1 - l;
+    Expr *last = expr_binary(arena, OP_ADD, ends->first, expr_int(arena, lanes - 1));
+    Expr *begin = expr_compact(arena, expr_binary(arena, OP_SUB, ends->top, last));
+    Expr *row = lanes_from(arena, begin, lanes), *none = expr_broadcast(arena, expr_int(arena, 0), lanes);
+    Expr *any = expr_broadcast(arena, expr_binary(arena, OP_GT, last, ends->half), lanes);
+    Expr *mask = expr_and(arena, any, expr_binary(arena, OP_GE, row, none));
+    mask = expr_and(arena, mask, expr_binary(arena, OP_LT, row, expr_broadcast(arena, ends->half, lanes)));
+    Expr *made = expr_copy(arena, read);
+    made->args[0] = lanes_from(arena, expr_binary(arena, OP_ADD, ends->around, begin), lanes);
+    made->guard = expr_and(arena, uniform_guard(arena, read->guard), mask);
+    return expr_shuffle(arena, &made, 1, reverse, lanes);
+}
+
+/* The lanes up to the half, those that go back from there, and those that go forward again. */
+static Expr *read_reflected(Arena *arena, Expr *read, const RowEnds *ends) {
+    int lanes = read->lanes;
+    Expr *at = expr_binary(arena, OP_ADD, ends->around, ends->first);
+    Expr *is_forward = compare_lanes(arena, ends, OP_LE, ends->half, lanes);
+    Expr *is_back = compare_lanes(arena, ends, OP_LT, ends->top, lanes);
+    Expr *any = expr_broadcast(arena, expr_binary(arena, OP_LE, ends->first, ends->half), lanes);
+    Expr *behind = expr_binary(arena, OP_ADD, ends->first, expr_int(arena, lanes));
+    Expr *any_again = expr_broadcast(arena, expr_binary(arena, OP_GT, behind, ends->top), lanes);
+    Expr *is_again = expr_and(arena, any_again, expr_unary(arena, OP_NOT, is_back));
+    Expr *forward = read_under(arena, read, lanes_from(arena, at, lanes), expr_and(arena, any, is_forward));
+    Expr *again =
+        read_under(arena, read, lanes_from(arena, expr_binary(arena, OP_SUB, at, ends->top), lanes), is_again);
+    Expr *back = read_back(arena, read, ends);
+    return expr_select(arena, is_forward, forward, expr_select(arena, is_back, back, again));
 }
 
 /* Lanes beyond a bound have the element at the bound. */
@@ -147,8 +224,10 @@ static bool guard_limits(const EndsPass *pass, const Expr *guard, Expr *period) 
     return expr_prove(arena, expr_binary(arena, OP_LE, room, period), &pass->facts) == 1;
 }
 
-/* Whether no lane that is read goes round twice. */
-static bool goes_round_once(const EndsPass *pass, const Expr *read, Expr *period) {
+/* Whether no lane that is read goes round twice, or turns back so. */
+static bool goes_round_once(const EndsPass *pass, const Expr *read, const RowEnds *ends) {
+    Arena *arena = pass->mapping.arena;
+    Expr *period = ends->top ? expr_binary(arena, OP_ADD, ends->half, expr_int(arena, 1)) : ends->period;
     Expr *fits = expr_binary(pass->mapping.arena, OP_GE, period, expr_int(pass->mapping.arena, read->lanes));
     return expr_prove(pass->mapping.arena, fits, &pass->facts) == 1 || guard_limits(pass, read->guard, period);
 }
@@ -159,9 +238,11 @@ static Expr *replace_read(ReadMapping *mapping, Expr *e) {
     e = expr_over_reads(mapping, e);
     if (e->count != 1 || e->lanes == 1 || e->lanes > LANES_LIMIT || e->tensor->scope == SCOPE_REGISTER ||
         e->args[0]->kind != EXPR_OP || !target_masks(pass->target, element_info[e->tensor->type].bytes) ||
-        !find_ends(mapping->arena, e->args[0], &ends) || (ends.period && !goes_round_once(pass, e, ends.period)))
+        !find_ends(mapping->arena, e->args[0], &ends) || (ends.period && !goes_round_once(pass, e, &ends)))
         return e;
-    return ends.period ? read_around(mapping->arena, e, &ends) : read_between(mapping->arena, e, &ends);
+    return ends.top      ? read_reflected(mapping->arena, e, &ends)
+           : ends.period ? read_around(mapping->arena, e, &ends)
+                         : read_between(mapping->arena, e, &ends);
 }
 
 static Expr *rewrite(Arena *arena, Expr *e, void *context) {
