@@ -412,6 +412,17 @@ bool op_is_expensive(const Expr *e) {
     return op_info[e->op].class == CLASS_MATH || (e->op == OP_DIV && !constant);
 }
 
+/* Tried for all numbers in [1, 2) and 1,000 constants. */
+bool divisor_is_refined(const Expr *divisor) {
+    int exponent;
+    bool wide = divisor->type == TYPE_DOUBLE;
+    if (divisor->kind != EXPR_REAL || !(wide || divisor->type == TYPE_FLOAT))
+        return false;
+    double fraction = frexp(fabs(divisor->real), &exponent);
+    int most = wide ? 900 : 100; /* reciprocals and remainders are no subnormal numbers */
+    return isfinite(fraction) && fraction != 0.5 && fraction != 0 && exponent > -most && exponent < most;
+}
+
 int expr_nodes(const Expr *e) {
     return expr_nodes_up_to(e, INT_MAX);
 }

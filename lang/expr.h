@@ -62,6 +62,9 @@ bool expr_is_zero(const Expr *e);               /* the constant 0 or +0.0; -0.0 
 /* Whether the operator of an EXPR_OP costs more than a few products. A quotient by a constant is about as cheap as one:
  * how it is spelled decides nothing. */
 bool op_is_expensive(const Expr *e);
+/* Whether a product with the constant's reciprocal, corrected by its remainder, gives the quotients of a division: of
+ * all numbers that are not tiny. Not of a power of two, by which a division is a product. */
+bool divisor_is_refined(const Expr *divisor);
 bool expr_uses_var(const Expr *e, const Var *var);
 bool expr_is_over_sizes(const Expr *e); /* sizes are all that it names: no other variable, no tensor */
 bool expr_uses_tensor(const Expr *e, const Tensor *tensor);

@@ -155,6 +155,9 @@ const char *cpu_feature_name(const char *family, const char *spelling);
 /* The spelling of row `index` where it is of the family, "" where it is not; NULL behind the last. */
 const char *cpu_feature_spelling(int index, const char *family);
 bool target_has_feature(const Target *target, const char *spelling);
+/* Whether a quotient by a constant, in vectors, is a product with its reciprocal that two multiply-adds correct: these
+ * take less time than the divider. */
+bool target_refines_quotients(const Target *target);
 bool target_masks(const Target *target, int bytes);       /* elements of so many bytes are loaded and stored under */
                                                           /* masks */
 bool target_converts_half(const Target *target);          /* has instructions for it */

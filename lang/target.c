@@ -131,6 +131,13 @@ bool target_has_feature(const Target *target, const char *spelling) {
     return false;
 }
 
+enum { DIVIDED_BYTES = 32, REFINED_CYCLES = 6 /* of the six instructions that a quotient becomes */ };
+
+bool target_refines_quotients(const Target *target) {
+    bool fuses = target_has_feature(target, "fma") || target_has_feature(target, "neon");
+    return fuses && target->machine->divide_cost * target->vector_bytes / DIVIDED_BYTES >= REFINED_CYCLES;
+}
+
 /* Rows of one family stand in the order of their levels: each has what those before it have. "host" is no level. */
 static bool target_includes(const Target *target, const Target *level) {
     return level && *level->triple && level->family == target->family && target->level &&

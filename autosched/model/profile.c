@@ -331,22 +331,37 @@ static bool value_moves(LinearForms *forms, const Expr *value) {
     return value->otherwise && value_moves(forms, value->otherwise);
 }
 
+static bool has_vectors(const LinearForms *forms) {
+    for (int l = 0; l < forms->count; l++)
+        if (forms->loops[l]->kind == LOOP_VECTORIZED)
+            return true;
+    return false;
+}
+
 /* Whether the divisor is one value for all lanes: code computes its reciprocal once for them and multiplies by it. */
 static bool divides_by_one_value(const ValueWalk *walk, const Expr *divisor) {
     LinearForms *forms = walk->forms;
-    bool vectors = false;
-    for (int l = 0; l < forms->count; l++)
-        vectors |= forms->loops[l]->kind == LOOP_VECTORIZED;
     bool number = divisor->kind == EXPR_REAL || divisor->kind == EXPR_INT;
-    return vectors && !number && !forms->nest->program->strict && !value_moves(forms, divisor);
+    return has_vectors(forms) && !number && !forms->nest->program->strict && !value_moves(forms, divisor);
 }
+
+/* Whether it is a product that is corrected by its remainder. */
+static bool divides_by_constant(const ValueWalk *walk, const Expr *divisor) {
+    const Nest *nest = walk->forms->nest;
+    return has_vectors(walk->forms) && !nest->program->strict && divisor_is_refined(divisor) &&
+           target_refines_quotients(nest->target);
+}
+
+enum { SCALED = 2, REFINED = 6 /* operations in place of a division */ };
 
 static void add_operation(const ValueWalk *walk, const Expr *e) {
     StageFacts *facts = walk->facts;
-    bool divides = e->op == OP_DIV && type_is_float(e->type), twice = divides && divides_by_one_value(walk, e->args[1]);
-    facts->operations += twice ? 2 : 1; /* the second one scales what a tiny or huge divisor gave */
-    facts->expensive += op_info[e->op].class == CLASS_MATH || (divides && !twice);
-    facts->divisions += divides && !twice;
+    bool divides = e->op == OP_DIV && type_is_float(e->type);
+    bool scaled = divides && divides_by_one_value(walk, e->args[1]);
+    bool refined = divides && divides_by_constant(walk, e->args[1]), by_divider = divides && !scaled && !refined;
+    facts->operations += scaled ? SCALED : refined ? REFINED : 1;
+    facts->expensive += op_info[e->op].class == CLASS_MATH || by_divider;
+    facts->divisions += by_divider;
 }
 
 /* Whether it is the product that a sum adds: a multiply-add does both. Only one is. */

@@ -3,6 +3,7 @@
  * No operand traps: integer division by zero gives 0, and the smallest integer by -1 wraps. min and max propagate NaN.
  */
 #include "backends/llvm/code.h"
+#include "backends/llvm/lanes.h"
 #include "lang/diag.h"
 #include "lang/expr.h"
 #include "lang/value.h"
@@ -18,38 +19,74 @@ static bool is_signed(ElementType type) {
 
 /* --- integer division --- */
 
-static LLVMValueRef unsigned_division(Code *code, Op op, LLVMValueRef a, LLVMValueRef b) {
-    LLVMValueRef zero = LLVMBuildICmp(code->builder, LLVMIntEQ, b, zero_like(b), "");
-    LLVMValueRef divisor = LLVMBuildSelect(code->builder, zero, constant_int(LLVMTypeOf(b), 1), b, "");
-    if (op == OP_MOD)
-        return LLVMBuildURem(code->builder, a, divisor, "");
-    return LLVMBuildSelect(code->builder, zero, zero_like(a), LLVMBuildUDiv(code->builder, a, divisor, ""), "");
+/* An integer division: of lanes, by one value for all of them or not, with sign or without. */
+typedef struct LaneDivision {
+    Op op;
+    LLVMValueRef a, b;
+    bool with_sign, by_one;
+} LaneDivision;
+
+/* Of floats that are integers. By one value it is a product with the reciprocal, which is computed once, and made a
+ * little larger: an integer would else come out below itself. */
+static LLVMValueRef divide_reals(Code *code, LLVMValueRef x, LLVMValueRef y, bool by_one) {
+    LLVMBuilderRef at = code->builder;
+    if (!by_one)
+        return LLVMBuildFDiv(at, x, y, "");
+    Lanes l = lanes_like(code, LLVMGetElementType(LLVMTypeOf(x)), x);
+    LLVMValueRef larger = lanes_number(&l, lanes_are_wide(&l) ? 1 + 0x1p-51 : 1 + 0x1p-22);
+    return lanes_multiply(&l, x, lanes_multiply(&l, lanes_divide(&l, lanes_number(&l, 1), y), larger));
+}
+
+/* The quotient towards 0; the divisor is not 0, and not -1 where the dividend may be the least number. Processors
+ * divide integers one by one, so registers of them are divided as floats. These have at least 8 digits more than 16-bit
+ * integers, and doubles 21 more than 32 bits: a quotient is no closer to the next integer than that. */
+static LLVMValueRef divide_lanes(Code *code, const LaneDivision *d, LLVMValueRef divisor) {
+    LLVMBuilderRef at = code->builder;
+    LLVMTypeRef type = LLVMTypeOf(d->a);
+    int bits = (int)LLVMGetIntTypeWidth(LLVMTypeOf(emit_resized(code, d->a, 1)));
+    if (lanes_of(d->a) == 1 || bits > 32 || LLVMIsConstant(d->b))
+        return d->with_sign ? LLVMBuildSDiv(at, d->a, divisor, "") : LLVMBuildUDiv(at, d->a, divisor, "");
+    LLVMTypeRef real = type_like(bits > 16 ? code->f64 : code->f32, d->a);
+    LLVMOpcode to = d->with_sign ? LLVMSIToFP : LLVMUIToFP, from = d->with_sign ? LLVMFPToSI : LLVMFPToUI;
+    LLVMValueRef x = LLVMBuildCast(at, to, d->a, real, ""), y = LLVMBuildCast(at, to, divisor, real, "");
+    return LLVMBuildCast(at, from, divide_reals(code, x, y, d->by_one), type, "");
+}
+
+static LLVMValueRef unsigned_division(Code *code, const LaneDivision *d) {
+    LLVMBuilderRef at = code->builder;
+    LLVMValueRef zero = LLVMBuildICmp(at, LLVMIntEQ, d->b, zero_like(d->b), "");
+    LLVMValueRef divisor = LLVMBuildSelect(at, zero, constant_int(LLVMTypeOf(d->b), 1), d->b, "");
+    LLVMValueRef quotient = divide_lanes(code, d, divisor);
+    if (d->op == OP_MOD)
+        return LLVMBuildSub(at, d->a, LLVMBuildMul(at, quotient, divisor, ""), "");
+    return LLVMBuildSelect(at, zero, zero_like(d->a), quotient, "");
 }
 
 /* Divides by 1 in place of 0 and -1. Then the quotient is one too large if the remainder has the other sign. */
-static LLVMValueRef floor_division(Code *code, Op op, LLVMValueRef a, LLVMValueRef b) {
+static LLVMValueRef floor_division(Code *code, const LaneDivision *d) {
     LLVMBuilderRef at = code->builder;
+    LLVMValueRef a = d->a, b = d->b;
     LLVMTypeRef type = LLVMTypeOf(a);
     LLVMValueRef zero = LLVMBuildICmp(at, LLVMIntEQ, b, zero_like(b), "");
     LLVMValueRef minus = LLVMBuildICmp(at, LLVMIntEQ, b, constant_int(type, -1), "");
     LLVMValueRef divisor = LLVMBuildSelect(at, LLVMBuildOr(at, zero, minus, ""), constant_int(type, 1), b, "");
-    LLVMValueRef quotient = LLVMBuildSDiv(at, a, divisor, "");
+    LLVMValueRef quotient = divide_lanes(code, d, divisor);
     LLVMValueRef rest = LLVMBuildSub(at, a, LLVMBuildMul(at, quotient, divisor, ""), "");
     LLVMValueRef some = LLVMBuildICmp(at, LLVMIntNE, rest, zero_like(a), "");
     LLVMValueRef mixed = LLVMBuildICmp(at, LLVMIntSLT, LLVMBuildXor(at, rest, divisor, ""), zero_like(a), "");
     LLVMValueRef lower = LLVMBuildAnd(at, some, mixed, "");
-    if (op == OP_MOD)
+    if (d->op == OP_MOD)
         return LLVMBuildSelect(at, lower, LLVMBuildAdd(at, rest, divisor, ""), rest, "");
     quotient = LLVMBuildSub(at, quotient, LLVMBuildZExt(at, lower, type, ""), "");
     quotient = LLVMBuildSelect(at, minus, LLVMBuildNeg(at, a, ""), quotient, "");
     return LLVMBuildSelect(at, zero, zero_like(a), quotient, "");
 }
 
-static LLVMValueRef integer_division(Code *code, Op op, ElementType type, LLVMValueRef a, LLVMValueRef b) {
-    return is_signed(type) ? floor_division(code, op, a, b) : unsigned_division(code, op, a, b);
+static LLVMValueRef integer_division(Code *code, const LaneDivision *d) {
+    return d->with_sign ? floor_division(code, d) : unsigned_division(code, d);
 }
 
-/* Division by a positive constant, using what is known of the dividend's sign. */
+/* LaneDivision by a positive constant, using what is known of the dividend's sign. */
 static LLVMValueRef division_by_constant(Code *code, Op op, LLVMValueRef a, int64_t divisor, bool not_negative) {
     LLVMBuilderRef at = code->builder;
     LLVMTypeRef type = LLVMTypeOf(a);
@@ -122,7 +159,8 @@ LLVMValueRef emit_division(Code *code, const Expr *e, LLVMValueRef a, LLVMValueR
     while (divisor->kind == EXPR_BROADCAST)
         divisor = divisor->args[0];
     if (!is_signed(e->type) || !expr_is_int(divisor, &value) || value <= 0)
-        return integer_division(code, e->op, e->type, a, b);
+        return integer_division(code,
+                                &(LaneDivision){e->op, a, b, is_signed(e->type), e->args[1]->kind == EXPR_BROADCAST});
     Interval range = {.has_low = false};
     if (e->type == TYPE_INT64)
         range = range_of_lanes(e->args[0]);
@@ -157,7 +195,7 @@ static LLVMValueRef integer_arithmetic(Code *code, Op op, ElementType type, LLVM
     case OP_SUB: return LLVMBuildSub(code->builder, a, b, "");
     case OP_MUL: return LLVMBuildMul(code->builder, a, b, "");
     case OP_DIV:
-    case OP_MOD: return integer_division(code, op, type, a, b);
+    case OP_MOD: return integer_division(code, &(LaneDivision){op, a, b, is_signed(type), false});
     case OP_NEG: return LLVMBuildNeg(code->builder, a, "");
     case OP_ABS:
         return is_signed(type) ? integer_extreme(code, OP_MAX, type, a, LLVMBuildNeg(code->builder, a, "")) : a;

@@ -226,6 +226,29 @@ static LLVMValueRef emit_quotient(Code *code, const Expr *e) {
     return round_to(code, quotient, e->type);
 }
 
+static bool divides_by_constant(const Code *code, const Expr *e) {
+    int bytes = e->lanes * element_info[e->type].bytes;
+    return !is_strict(code) && e->op == OP_DIV && e->args[1]->kind == EXPR_BROADCAST &&
+           bytes >= code->target->vector_bytes && divisor_is_refined(e->args[1]->args[0]) &&
+           target_refines_quotients(code->target);
+}
+
+/* The same as a division gives: a product with the reciprocal, corrected by its remainder (Markstein). A product that
+ * is 0, infinite or NaN is the quotient. */
+static LLVMValueRef emit_refined_quotient(Code *code, const Expr *e) {
+    LLVMValueRef dividend = emit_value(code, e->args[0]);
+    bool wide = e->type == TYPE_DOUBLE;
+    double number = e->args[1]->args[0]->real, reciprocal = wide ? 1 / number : (double)(1 / (float)number);
+    Lanes l = lanes_like(code, wide ? code->f64 : code->f32, dividend);
+    LLVMValueRef by = lanes_number(&l, reciprocal), product = lanes_multiply(&l, dividend, by);
+    LLVMValueRef rest = lanes_fused(&l, product, lanes_number(&l, -number), dividend);
+    LLVMValueRef refined = lanes_fused(&l, rest, by, product);
+    LLVMValueRef size = lanes_absolute(&l, product);
+    LLVMValueRef other =
+        lanes_both(&l, lanes_compare(&l, LLVMRealOGT, size, 0), lanes_compare(&l, LLVMRealOLT, size, INFINITY));
+    return lanes_select_where(&l, other, refined, product);
+}
+
 /* --- operators --- */
 
 /* Whether every operand is the same in all lanes. */
@@ -297,6 +320,8 @@ static LLVMValueRef emit_operation(Code *code, const Expr *e) {
         return emit_contracted(code, e);
     if (divides_by_one_value(code, e))
         return emit_quotient(code, e);
+    if (divides_by_constant(code, e))
+        return emit_refined_quotient(code, e);
     LLVMValueRef args[3] = {NULL};
     ENSURE(e->count <= 3);
     for (int i = 0; i < e->count; i++)

@@ -117,6 +117,7 @@ typedef struct Kernel {
     bool strict;       /* no contraction, no reassociation */
     bool lanes_apart;  /* vectorize: some vectors are no rows of memory */
     bool row_ends;     /* the same: some of these are rows that go round, or stop at bounds */
+    bool near_ends;    /* guards: some copies are for tiles whose indices go round once at most */
     int variant_count; /* tried in order before the body */
     Variant *variants;
     const struct Kernel *packed; /* the same with const arguments packed in their places; or NULL */

@@ -132,15 +132,25 @@ static Expr *read_around(Arena *arena, Expr *read, const RowEnds *ends) {
     return expr_select(arena, is_before, before, after);
 }
 
-/* A guard for all lanes: what of it is the same in all of them. NULL: nothing. */
-static Expr *uniform_guard(Arena *arena, Expr *guard) {
-    if (guard && expr_is_op(guard, OP_AND))
-        return expr_and(arena, uniform_guard(arena, guard->args[0]), uniform_guard(arena, guard->args[1]));
-    return guard && guard->kind == EXPR_BROADCAST ? guard : NULL;
+static Expr *reverse_ramp(Arena *arena, Expr *e, void *context) {
+    (void)context;
+    if (e->kind != EXPR_RAMP)
+        return e;
+    Expr *steps = expr_binary(arena, OP_MUL, e->args[1], expr_int(arena, e->lanes - 1));
+    Expr *last = expr_compact(arena, expr_binary(arena, OP_ADD, e->args[0], steps));
+    return expr_ramp(arena, last, expr_binary(arena, OP_SUB, expr_int(arena, 0), e->args[1]), e->lanes);
 }
 
-/* The lanes that go back, which are the first to the last ones of a row in reverse. They are in the tensor by their
- * mask, also where the read's guard leaves a lane out. */
+/* Whether reversed ramps are all that makes its lanes those of the reversed vector. */
+static bool can_reverse(const Expr *guard) {
+    if (guard)
+        EACH_EXPR(e, guard)
+            if (e->kind == EXPR_SHUFFLE || e->kind == EXPR_CALL)
+                return false;
+    return true;
+}
+
+/* The lanes that go back, which are the first to the last ones of a row in reverse. */
 static Expr *read_back(Arena *arena, const Expr *read, const RowEnds *ends) {
     int lanes = read->lanes, reverse[LANES_LIMIT];
     for (int l = 0; l < lanes; l++)
@@ -153,7 +163,8 @@ static Expr *read_back(Arena *arena, const Expr *read, const RowEnds *ends) {
     mask = expr_and(arena, mask, expr_binary(arena, OP_LT, row, expr_broadcast(arena, ends->half, lanes)));
     Expr *made = expr_copy(arena, read);
     made->args[0] = lanes_from(arena, expr_binary(arena, OP_ADD, ends->around, begin), lanes);
-    made->guard = expr_and(arena, uniform_guard(arena, read->guard), mask);
+    Expr *guard = read->guard ? expr_rewrite(arena, read->guard, reverse_ramp, NULL) : NULL;
+    made->guard = expr_and(arena, guard, mask);
     return expr_shuffle(arena, &made, 1, reverse, lanes);
 }
 
@@ -238,7 +249,8 @@ static Expr *replace_read(ReadMapping *mapping, Expr *e) {
     e = expr_over_reads(mapping, e);
     if (e->count != 1 || e->lanes == 1 || e->lanes > LANES_LIMIT || e->tensor->scope == SCOPE_REGISTER ||
         e->args[0]->kind != EXPR_OP || !target_masks(pass->target, element_info[e->tensor->type].bytes) ||
-        !find_ends(mapping->arena, e->args[0], &ends) || (ends.period && !goes_round_once(pass, e, &ends)))
+        !find_ends(mapping->arena, e->args[0], &ends) || (ends.period && !goes_round_once(pass, e, &ends)) ||
+        (ends.top && !can_reverse(e->guard)))
         return e;
     return ends.top      ? read_reflected(mapping->arena, e, &ends)
            : ends.period ? read_around(mapping->arena, e, &ends)
@@ -276,4 +288,5 @@ void pass_ends(Kernel *kernel) {
     EndsPass pass = {{.arena = kernel->arena, .replace = replace_read}, kernel->target, {0}};
     if (kernel->row_ends && kernel->target)
         kernel->body = ends_of(kernel->arena, kernel->body, &pass);
+    remainders_near_ends(kernel);
 }

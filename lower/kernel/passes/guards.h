@@ -21,7 +21,7 @@ typedef struct Choice {
  * when the statements reduce or are too many. */
 bool find_choice(Arena *arena, Stmt *const *run, int count, Choice *choice);
 /* What an index is where all of the conditions hold, if it takes such a number back inside its tensor (within.c). NULL:
- * it does not. */
-Expr *index_within(Arena *arena, const Expr *index, ExprList *conditions);
+ * it does not. Where the near ones hold, remainders by run-time sizes go round once at most; near may be NULL. */
+Expr *index_within(Arena *arena, const Expr *index, ExprList *conditions, ExprList *near);
 
 #endif

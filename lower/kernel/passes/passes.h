@@ -19,6 +19,7 @@ void pass_narrow(Kernel *kernel);
 void pass_place(Kernel *kernel);
 void pass_rows(Kernel *kernel);
 void pass_ends(Kernel *kernel);
+void remainders_near_ends(Kernel *kernel); /* the last part of pass_ends (near.c) */
 void pass_transpose(Kernel *kernel);
 void pass_across(Kernel *kernel);
 void pass_interleave(Kernel *kernel);

@@ -41,6 +41,8 @@ typedef struct Version {
     LIST(const Stmt *) all; /* loops in the statement in question */
     LIST(Condition) found;
     Arena *scratch;
+    ExprList near;          /* where these hold, all of their remainders go round once at most */
+    bool is_far;            /* that is so nowhere, or not known */
     LIST(ExprList) indices; /* of each index: the conditions under which it is another one */
     int64_t size;           /* stores below after unrolling */
     bool uniform_only;      /* see Context */
@@ -130,15 +132,28 @@ static bool is_listed(const Version *v, const ExprList *conditions) {
     return false;
 }
 
+/* What must hold for all values of the loops inside. */
+static void add_near_tests(Version *v, const ExprList *near) {
+    for (int i = 0; i < near->count; i++) {
+        Expr *test = extreme_case(v->arena, near->items[i], v->vars.items, v->vars.count, true);
+        int64_t holds = 1;
+        bool known = test && expr_is_int(test, &holds);
+        v->is_far |= !test || !holds;
+        if (test && !known && !expr_is_listed(&v->near, test))
+            list_push(v->arena, &v->near, test);
+    }
+}
+
 /* Many reads have one index. */
 static void add_index_conditions(Version *v, const Expr *read) {
     for (int d = 0; d < read->count; d++) {
-        ExprList conditions;
-        if (!index_within(v->scratch, read->args[d], &conditions))
+        ExprList conditions, near;
+        if (!index_within(v->scratch, read->args[d], &conditions, NULL))
             continue;
         if (!is_listed(v, &conditions)) {
-            index_within(v->arena, read->args[d], &conditions);
+            index_within(v->arena, read->args[d], &conditions, &near);
             list_push(v->arena, &v->indices, conditions);
+            add_near_tests(v, &near);
         }
         for (int i = 0; i < conditions.count; i++)
             add_condition(v, conditions.items[i], false, true);
@@ -249,7 +264,7 @@ static Expr *read_within(Arena *arena, const KnownConditions *known, Expr *read)
     Expr *made = read;
     for (int d = 0; d < read->count && known->always.count; d++) {
         ExprList conditions;
-        Expr *within = index_within(known->scratch, read->args[d], &conditions);
+        Expr *within = index_within(known->scratch, read->args[d], &conditions, NULL);
         bool all = within != NULL;
         for (int i = 0; i < conditions.count && all; i++)
             all = expr_is_listed(&known->always, conditions.items[i]);
@@ -605,9 +620,20 @@ static bool any_uses_reduction(const ExprList *conditions) {
     return false;
 }
 
+/* A copy of tiles near the ends, where remainders by run-time sizes are sums (near.c), and one of those far outside. It
+ * pays where each term of a reduction has such remainders. */
+static StmtList near_versions(Context context, const StmtList *partial, const ExprList *near) {
+    if (!near->count)
+        return *partial;
+    context.room->kernel->near_ends = true;
+    Expr *test = conjunction(context.arena, near);
+    return stmts_one(context.arena, stmt_if(context.arena, test, *partial, *partial, partial->items[0]->loc));
+}
+
 /* Two copies under a test; the second may become several, for leftovers of unrolled loops. */
 static Stmt *make_versions(Context context, const StmtList *run, const ExprList *conditions, const ExprList *tests,
-                           Context first, Context second, KnownConditions known, Leftovers *leftovers) {
+                           Context first, Context second, KnownConditions known, Leftovers *leftovers,
+                           const ExprList *near) {
     known.always = *conditions;
     KnownConditions otherwise = {.from = known.from, .to = known.to, .never = known.never};
     Expr *test = conjunction(context.arena, tests);
@@ -621,6 +647,7 @@ static Stmt *make_versions(Context context, const StmtList *run, const ExprList 
     partial = copy_by_elements(context.arena, &partial);
     full = version_list(first, &full);
     partial = counted_versions(second, &partial, leftovers, 0);
+    partial = near_versions(context, &partial, near);
     Stmt *made = stmt_if(context.arena, test, full, partial, run->items[0]->loc);
     if (made && !made->otherwise_count)
         made->keeps |= any_uses_reduction(conditions); /* it says which terms there are, without their loops */
@@ -651,7 +678,7 @@ static Stmt *exact_versions(Context context, const StmtList *run, const Version 
             return NULL;
         Context inner = context;
         inner.budget = context.budget / 2;
-        return make_versions(context, run, &conditions, &tests, inner, inner, known, &(Leftovers){0});
+        return make_versions(context, run, &conditions, &tests, inner, inner, known, &(Leftovers){0}, &(ExprList){0});
     }
     return NULL;
 }
@@ -672,7 +699,8 @@ static Stmt *joint_versions(Context context, const StmtList *run, const Version 
             list_push(context.arena, &tests, c->test);
     }
     bool worth = !uniform || (v->size <= UNIFORM_MOST && (v->serial || v->size >= UNIFORM_LEAST));
-    if (conditions.count == 0 || !worth || !take_room(&context, run, 1))
+    const ExprList near = v->is_far || !any_uses_reduction(&conditions) ? (ExprList){0} : v->near;
+    if (conditions.count == 0 || !worth || !take_room(&context, run, near.count ? 2 : 1))
         return NULL;
     bool counts = context.counts && !uniform && (context.is_small || !v->serial);
     Leftovers leftovers = counts ? find_leftovers(v) : (Leftovers){0};
@@ -680,7 +708,7 @@ static Stmt *joint_versions(Context context, const StmtList *run, const Version 
     partial.uniform_only = true;
     partial.finished = uniform;
     return make_versions(context, run, &conditions, &tests, full, partial,
-                         (KnownConditions){.never = uniform ? conditions : (ExprList){0}}, &leftovers);
+                         (KnownConditions){.never = uniform ? conditions : (ExprList){0}}, &leftovers, &near);
 }
 
 static bool has_work(const Version *v) {

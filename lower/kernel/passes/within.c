@@ -7,10 +7,23 @@
 
 enum { TILE = 1 << 20 }; /* more than what loops over tiles go beyond an extent */
 
-static Expr *within(Arena *arena, const Expr *index, ExprList *conditions);
+typedef struct Within {
+    Arena *arena;
+    ExprList conditions; /* where they hold, the index is another one */
+    ExprList near;       /* where they hold, remainders by run-time sizes go round once at most */
+} Within;
 
-static void require(Arena *arena, ExprList *conditions, Op op, Expr *e, Expr *bound) {
-    list_push(arena, conditions, expr_binary(arena, op, e, bound));
+static Expr *within(Within *w, const Expr *index);
+
+static void require(Within *w, Op op, Expr *e, Expr *bound) {
+    list_push(w->arena, &w->conditions, expr_binary(w->arena, op, e, bound));
+}
+
+static void require_near(Within *w, Expr *e, Expr *period) {
+    Arena *arena = w->arena;
+    Expr *twice = expr_binary(arena, OP_MUL, expr_int(arena, 2), period), *zero = expr_int(arena, 0);
+    list_push(arena, &w->near, expr_binary(arena, OP_GE, expr_binary(arena, OP_ADD, e, period), zero));
+    list_push(arena, &w->near, expr_binary(arena, OP_LT, e, twice));
 }
 
 static bool always(Arena *arena, Op op, Expr *a, Expr *b) {
@@ -55,17 +68,20 @@ static bool is_mostly_within(Arena *arena, Expr *e, Expr *period) {
 }
 
 /* e % n is e in 0:n. A period of at least 1 is the number itself, where e is in 0 to that. */
-static Expr *within_period(Arena *arena, const Expr *index, ExprList *conditions) {
-    int before = conditions->count;
-    Expr *e = within(arena, index->args[0], conditions), *period = index->args[1];
+static Expr *within_period(Within *w, const Expr *index) {
+    int before = w->conditions.count, near = w->near.count;
+    Expr *e = within(w, index->args[0]), *period = index->args[1];
     if (expr_is_op(period, OP_MAX) && expr_is_number(period->args[1], 1))
         period = period->args[0];
-    if (!is_mostly_within(arena, e, period)) {
-        conditions->count = before;
+    if (!is_mostly_within(w->arena, e, period)) {
+        w->conditions.count = before;
+        w->near.count = near;
         return (Expr *)index;
     }
-    require(arena, conditions, OP_GE, e, expr_int(arena, 0));
-    require(arena, conditions, OP_LT, e, period);
+    require(w, OP_GE, e, expr_int(w->arena, 0));
+    require(w, OP_LT, e, period);
+    if (period->kind != EXPR_INT)
+        require_near(w, e, period);
     return e;
 }
 
@@ -76,14 +92,15 @@ static bool is_reflection(const Expr *index) {
 }
 
 /* min(f, p - f) is f up to half of p. */
-static Expr *within_half(Arena *arena, const Expr *index, ExprList *conditions) {
-    Expr *forward = index->args[0], *period = index->args[1]->args[0], *e = within(arena, forward, conditions);
+static Expr *within_half(Within *w, const Expr *index) {
+    Expr *forward = index->args[0], *period = index->args[1]->args[0], *e = within(w, forward);
+    Arena *arena = w->arena;
     if (e == forward)
         return (Expr *)index;
     bool doubled = expr_is_op(period, OP_MUL) && expr_is_number(period->args[0], 2);
     Expr *half =
         doubled ? period->args[1] : expr_compact(arena, expr_binary(arena, OP_DIV, period, expr_int(arena, 2)));
-    require(arena, conditions, OP_LE, e, half);
+    require(w, OP_LE, e, half);
     return e;
 }
 
@@ -95,28 +112,31 @@ static bool has_loop(const Expr *e) {
 }
 
 /* A minimum or maximum with what is the same in all loops. */
-static Expr *within_bound(Arena *arena, const Expr *index, ExprList *conditions) {
+static Expr *within_bound(Within *w, const Expr *index) {
     int side = has_loop(index->args[0]) ? 0 : 1;
     if (has_loop(index->args[1 - side]))
         return (Expr *)index;
-    Expr *e = within(arena, index->args[side], conditions);
-    require(arena, conditions, index->op == OP_MAX ? OP_GE : OP_LE, e, index->args[1 - side]);
+    Expr *e = within(w, index->args[side]);
+    require(w, index->op == OP_MAX ? OP_GE : OP_LE, e, index->args[1 - side]);
     return e;
 }
 
 /* What is another number in many elements stays in it. */
-static Expr *within(Arena *arena, const Expr *index, ExprList *conditions) {
+static Expr *within(Within *w, const Expr *index) {
     if (expr_is_op(index, OP_MOD) && !has_loop(index->args[1]))
-        return within_period(arena, index, conditions);
+        return within_period(w, index);
     if (!expr_is_op(index, OP_MIN) && !expr_is_op(index, OP_MAX))
         return (Expr *)index;
-    return is_reflection(index) ? within_half(arena, index, conditions) : within_bound(arena, index, conditions);
+    return is_reflection(index) ? within_half(w, index) : within_bound(w, index);
 }
 
-Expr *index_within(Arena *arena, const Expr *index, ExprList *conditions) {
-    *conditions = (ExprList){0};
+Expr *index_within(Arena *arena, const Expr *index, ExprList *conditions, ExprList *near) {
+    Within w = {.arena = arena};
     if (index->lanes > 1 || expr_reads(index))
         return NULL;
-    Expr *e = within(arena, index, conditions);
-    return conditions->count ? e : NULL;
+    Expr *e = within(&w, index);
+    *conditions = w.conditions;
+    if (near)
+        *near = w.near;
+    return w.conditions.count ? e : NULL;
 }
