@@ -275,13 +275,20 @@ static double cut_off(const Loop *loop) {
     return iterations;
 }
 
-/* The part of the runs that tests a clamped index: those at the ends that a loop's cuts leave; without cuts all. */
+/* The part of the runs that tests a clamped index: those at the ends that a loop's cuts leave; without cuts all. Of
+ * run-time sizes, which have no cuts, those of the two tiles at the ends, but all in a reduction, where these take the
+ * most time. */
 static double clamped_part(const StageFacts *stage, const AccessFacts *access, int dimension) {
-    double part = 1;
-    for (int l = 0; l < stage->loop_count; l++)
-        if (stage->loops[l]->cut_count > 0 && access->slopes[dimension * stage->loop_count + l] != 0)
+    double part = 1, tiles = 1;
+    for (int l = 0; l < stage->loop_count; l++) {
+        if (access->slopes[dimension * stage->loop_count + l] == 0)
+            continue;
+        if (stage->loops[l]->cut_count > 0)
             part = fmin(part, cut_off(stage->loops[l]) / stage->extents[l]);
-    return part;
+        if (!loop_is_expanded(stage, l))
+            tiles *= stage->extents[l];
+    }
+    return stage_reduces(stage) || access->clamped[dimension] < CLAMP_SIZE ? part : fmin(part, 2 / tiles);
 }
 
 /* Whether an earlier access has the same index there. */

@@ -91,9 +91,6 @@ static void access_strides(const StageFacts *facts, AccessFacts *access, const E
     }
 }
 
-/* In tests of lanes. */
-enum { CLAMP_LIMIT = 1, CLAMP_NUMBER = 2, CLAMP_SIZE = 4 };
-
 /* How much it costs to take lanes back inside: a remainder is a division in each tile at an end. 0: the index is not
  * limited, or has the same value in all lanes, which costs next to nothing. */
 static int clamp_cost(const LinearForms *forms, const Expr *index, const double *form) {

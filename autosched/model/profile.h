@@ -13,6 +13,9 @@
 
 enum { TYPICAL_SIZE = 256, TYPICAL_ROW = 32 /* terms of a ragged one */ };
 
+/* What it costs to take lanes back inside by a limit, a remainder by a number, or one by a run-time size: in tests. */
+enum { CLAMP_LIMIT = 1, CLAMP_NUMBER = 2, CLAMP_SIZE = 4 };
+
 typedef struct AccessFacts {
     const Tensor *tensor;
     bool write, in_registers, guarded, irregular;

@@ -56,6 +56,14 @@ static Expr *find_top(Arena *arena, const Expr *back, const Expr *forward) {
     return top ? expr_binary(arena, back->op, top, same->args[0]) : NULL;
 }
 
+/* Whether lanes go round where they have come back: another remainder may stand there, too. A period is at least 1. */
+static bool is_period_of(Arena *arena, Expr *period, Expr *top) {
+    bool least = expr_is_op(period, OP_MAX) && expr_is_number(period->args[1], 1);
+    Affine rest;
+    Expr *number = least ? period->args[0] : period;
+    return expr_affine(arena, expr_binary(arena, OP_SUB, number, top), &rest) && rest.count == 0 && rest.constant == 0;
+}
+
 static bool find_reflection(Arena *arena, const Expr *index, RowEnds *ends) {
     if (!expr_is_op(index, OP_MIN))
         return false;
@@ -65,6 +73,8 @@ static bool find_reflection(Arena *arena, const Expr *index, RowEnds *ends) {
     if (!ends->top || !find_period(arena, forward, ends))
         return false;
     ends->top = expr_compact(arena, ends->top);
+    if (!is_period_of(arena, ends->period, ends->top))
+        return false;
     ends->half = expr_compact(arena, expr_binary(arena, OP_DIV, ends->top, expr_int(arena, 2)));
     return true;
 }

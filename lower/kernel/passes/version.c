@@ -19,13 +19,15 @@ enum { EXACT_BUDGET = 1536, UNIFORM_LEAST = 8, UNIFORM_MOST = 256, COUNTED_MOST 
 
 /* The nodes of all copies in an outermost loop, for each of its own: products that pay have up to 11. A nest counts as
  * if it had no more than NODES_MOST. All copies of a function have FUNCTION_NODES: of many nests, or long ones, each
- * then has fewer, down to FEWEST_COPIED for each of its own. */
-enum { COPIED_NODES = 16, FEWEST_COPIED = 2, NODES_MOST = 1 << 16, FUNCTION_NODES = 1 << 16 };
+ * then has fewer, down to FEWEST_COPIED for each of its own. One of code that fetches lanes one by one counts as
+ * FETCHED_COPIES. */
+enum { COPIED_NODES = 16, FEWEST_COPIED = 2, NODES_MOST = 1 << 16, FUNCTION_NODES = 1 << 16, FETCHED_COPIES = 8 };
 
 typedef struct Condition {
     Expr *expr;
     bool guard; /* of a statement, not of a read */
     bool index; /* of indices alone (within.c) */
+    bool cheap; /* of such that cost little: alone they make no copies */
     bool ready;
     bool uniform;       /* it does not depend on loops below */
     bool waits;         /* it waits for a spatial loop below */
@@ -41,6 +43,9 @@ typedef struct Version {
     LIST(const Stmt *) all; /* loops in the statement in question */
     LIST(Condition) found;
     Arena *scratch;
+    const Target *target;
+    bool reduces;           /* see Context */
+    bool fetches;           /* lanes of some index are fetched one by one at the ends */
     ExprList near;          /* where these hold, all of their remainders go round once at most */
     bool is_far;            /* that is so nowhere, or not known */
     LIST(ExprList) indices; /* of each index: the conditions under which it is another one */
@@ -84,12 +89,19 @@ static Condition *known_condition(const Version *v, const Expr *expr) {
 
 /* Many reads have one condition, and to set its variables takes long: where it stands beside the first of them it is
  * ready when that is. */
-static void add_condition(Version *v, Expr *expr, bool guard, bool index) {
-    Condition c = {
-        .expr = expr, .guard = guard, .index = index, .ready = true, .uniform = true, .inside = innermost(v)};
+static void add_condition(Version *v, Expr *expr, bool guard, bool index, bool cheap) {
+    Condition c = {.expr = expr,
+                   .guard = guard,
+                   .index = index,
+                   .cheap = cheap,
+                   .ready = true,
+                   .uniform = true,
+                   .inside = innermost(v)};
     Condition *known = known_condition(v, expr);
-    if (known)
+    if (known) {
         known->index &= index;
+        known->cheap &= cheap;
+    }
     if (known && known->guard == guard && known->inside == c.inside)
         return;
     bool reads = expr_reads(expr); /* what it reads may not exist yet, or only under other conditions */
@@ -117,7 +129,7 @@ static void add_conditions(Version *v, Expr *condition, bool guard) {
     ExprList all = {0};
     conjuncts_add(v->arena, &all, condition);
     for (int i = 0; i < all.count; i++)
-        add_condition(v, all.items[i], guard, false);
+        add_condition(v, all.items[i], guard, false, false);
 }
 
 static bool is_listed(const Version *v, const ExprList *conditions) {
@@ -144,19 +156,39 @@ static void add_near_tests(Version *v, const ExprList *near) {
     }
 }
 
-/* Many reads have one index. */
+/* Whether lanes at the ends are fetched one by one, as no mask leaves out the others. */
+static bool fetches_ends(const Version *v, const Expr *read) {
+    return !v->target || !target_masks(v->target, element_info[read->type].bytes);
+}
+
+/* Whether an index of the read is one number for all lanes, and taken back inside by a minimum or maximum. Where lanes
+ * at the ends are fetched one by one, which is long code, also by a remainder of a known size. */
+static bool is_cheap(const Version *v, const Expr *read, const Expr *index) {
+    bool fetches = fetches_ends(v, read);
+    for (int i = 0; i < v->inner.count; i++)
+        if (v->inner.items[i]->loop == LOOP_VECTORIZED && expr_uses_var(index, v->inner.items[i]->var))
+            return false;
+    EACH_EXPR(e, index)
+        if (expr_is_op(e, OP_MOD) && (e->args[1]->kind != EXPR_INT || !fetches))
+            return false;
+    return true;
+}
+
+/* Many reads have one index. In a reduction there are copies for some of its terms: not of long code. */
 static void add_index_conditions(Version *v, const Expr *read) {
-    for (int d = 0; d < read->count; d++) {
+    for (int d = 0; d < read->count && !(v->reduces && fetches_ends(v, read)); d++) {
         ExprList conditions, near;
-        if (!index_within(v->scratch, read->args[d], &conditions, NULL))
+        bool cheap = is_cheap(v, read, read->args[d]);
+        if ((cheap && fetches_ends(v, read)) || !index_within(v->scratch, read->args[d], &conditions, NULL))
             continue;
+        v->fetches |= fetches_ends(v, read);
         if (!is_listed(v, &conditions)) {
             index_within(v->arena, read->args[d], &conditions, &near);
             list_push(v->arena, &v->indices, conditions);
             add_near_tests(v, &near);
         }
         for (int i = 0; i < conditions.count; i++)
-            add_condition(v, conditions.items[i], false, true);
+            add_condition(v, conditions.items[i], false, true, cheap);
     }
 }
 
@@ -200,6 +232,19 @@ static bool all_ready(const Version *v, const ExprList *conditions) {
             return false;
     }
     return true;
+}
+
+/* Conditions that would make copies for little. Those that always hold make none. */
+static void drop_cheap_conditions(Version *v) {
+    for (int i = 0; i < v->found.count; i++) {
+        const Condition *c = &v->found.items[i];
+        if (c->ready && !c->cheap && !expr_is_int(c->test, NULL))
+            return;
+    }
+    for (int i = 0; i < v->found.count; i++) {
+        Condition *c = &v->found.items[i];
+        c->ready = c->ready && (!c->cheap || expr_is_int(c->test, NULL));
+    }
 }
 
 /* An index is another one only where all of its conditions hold: without one of them the others are of no use. */
@@ -363,6 +408,7 @@ typedef struct Context {
     bool finished;     /* in a copy where such a condition is false: handle nothing */
     bool is_small;     /* the kernel is small: tiles with loops inside are worth such copies */
     bool counts;       /* make copies for leftovers of unrolled loops: masks are cheap */
+    bool reduces;      /* inside a loop over a reduction */
     bool in_loop;      /* inside some loop; outside all, allocations surround whole stages and nothing is decided */
     bool looked_at;    /* if the list has one statement, there are no versions of it: it is alone in an allocation */
 } Context;
@@ -370,11 +416,17 @@ typedef struct Context {
 static StmtList version_list(Context context, const StmtList *body);
 
 static Version collect_all(Context context, Stmt *const *stmts, int count) {
-    Version v = {.arena = context.arena, .uniform_only = context.uniform_only, .scratch = arena_new()};
+    Version v = {.arena = context.arena,
+                 .uniform_only = context.uniform_only,
+                 .scratch = arena_new(),
+                 .target = context.room->kernel->target,
+                 .reduces = context.reduces};
     for (int i = 0; i < count; i++)
         collect(&v, stmts[i], 1);
     arena_free(v.scratch);
     drop_lone_conditions(&v);
+    drop_cheap_conditions(&v);
+    drop_lone_conditions(&v); /* some indices have both kinds */
     return v;
 }
 
@@ -700,7 +752,7 @@ static Stmt *joint_versions(Context context, const StmtList *run, const Version 
     }
     bool worth = !uniform || (v->size <= UNIFORM_MOST && (v->serial || v->size >= UNIFORM_LEAST));
     const ExprList near = v->is_far || !any_uses_reduction(&conditions) ? (ExprList){0} : v->near;
-    if (conditions.count == 0 || !worth || !take_room(&context, run, near.count ? 2 : 1))
+    if (conditions.count == 0 || !worth || !take_room(&context, run, v->fetches ? FETCHED_COPIES : near.count ? 2 : 1))
         return NULL;
     bool counts = context.counts && !uniform && (context.is_small || !v->serial);
     Leftovers leftovers = counts ? find_leftovers(v) : (Leftovers){0};
@@ -814,6 +866,7 @@ static Stmt *version_below(Context context, Stmt *stmt) {
         return stmt;
     context.looked_at = context.in_loop && stmt->kind == STMT_ALLOCATE;
     context.in_loop |= stmt->kind == STMT_FOR;
+    context.reduces |= stmt->kind == STMT_FOR && stmt->var->reduction;
     context.chosen |= stmt->kind == STMT_FOR && loop_kind_is_expanded(stmt->loop); /* lanes use masks */
     StmtList body = stmts_of(stmt->body, stmt->count), otherwise = stmts_of(stmt->otherwise, stmt->otherwise_count);
     body = version_list(context, &body);
