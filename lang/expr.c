@@ -331,6 +331,11 @@ bool expr_is_number(const Expr *e, int64_t value) {
     return e->kind == EXPR_INT && e->integer == value;
 }
 
+Expr *expr_without_least_one(const Expr *e) {
+    bool least = expr_is_op(e, OP_MAX) && expr_is_number(e->args[1], 1);
+    return least ? e->args[0] : (Expr *)e;
+}
+
 bool expr_compares_indices(const Expr *e) {
     return expr_is_comparison(e) && e->args[0]->type == TYPE_INT64;
 }

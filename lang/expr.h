@@ -51,6 +51,7 @@ bool expr_is_listed(const ExprList *list, const Expr *e); /* it or an equal one 
 bool expr_equal_or_absent(const Expr *a, const Expr *b);  /* the same of what may be NULL, as guards may */
 bool expr_is_int(const Expr *e, int64_t *value);          /* an EXPR_INT: its value; value may be NULL */
 bool expr_is_number(const Expr *e, int64_t value);        /* the EXPR_INT of this value, or a vector of it */
+Expr *expr_without_least_one(const Expr *e);              /* n of max(n, 1), which periods are; else e */
 bool expr_reads(const Expr *e);                           /* any tensor, at any depth */
 /* What is shared counts each time it is used, so counting all nodes can take exponential time. */
 int expr_nodes(const Expr *e);

@@ -10,7 +10,7 @@
 
 #include "lang/tensorc.h"
 
-enum { LAST_CACHE = 2 /* a level; all threads share it */ };
+enum { LAST_CACHE = 2 /* a level; all threads share it */, DIVIDED_BYTES = 32 /* what divide_cost is for */ };
 
 struct Machine {
     const char *name, *summary;
@@ -37,7 +37,7 @@ struct Machine {
 
     /* what takes several instructions */
     double function_cost;     /* arithmetic: of a math function */
-    double divide_cost;       /* cycles of the divider for 32 bytes of floats; other units go on */
+    double divide_cost;       /* cycles of the divider for DIVIDED_BYTES of floats; other units go on */
     double guard_cost;        /* of any kind: to make a mask */
     double guarded_step_cost; /* the same in a sum, whose multiply-adds wait for it */
     double gather_cost;       /* loads a lane */

@@ -12,6 +12,7 @@ enum {
     SEQUENCE_FETCHED = 4,    /* a lane that lies apart in memory, loaded and put into its place */
     SEQUENCE_DIVIDED = 4,    /* a lane of a quotient or remainder of integers */
     SEQUENCE_EMULATED = 6,   /* an operation on a register of indices, where registers lack it */
+    SEQUENCE_REFINED = 6,    /* a quotient of floats by a constant without the divider, for a register */
     SEQUENCE_ENDS = 20       /* a row that goes round, or stops at bounds */
 };
 

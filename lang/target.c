@@ -5,6 +5,7 @@
 #include "lang/foreign.h"
 #include "lang/machine.h"
 #include "lang/program.h"
+#include "lang/sequence.h"
 #include "lang/spelling.h"
 
 #include <limits.h>
@@ -131,11 +132,9 @@ bool target_has_feature(const Target *target, const char *spelling) {
     return false;
 }
 
-enum { DIVIDED_BYTES = 32, REFINED_CYCLES = 6 /* of the six instructions that a quotient becomes */ };
-
 bool target_refines_quotients(const Target *target) {
     bool fuses = target_has_feature(target, "fma") || target_has_feature(target, "neon");
-    return fuses && target->machine->divide_cost * target->vector_bytes / DIVIDED_BYTES >= REFINED_CYCLES;
+    return fuses && target->machine->divide_cost * target->vector_bytes / DIVIDED_BYTES >= SEQUENCE_REFINED;
 }
 
 /* Rows of one family stand in the order of their levels: each has what those before it have. "host" is no level. */

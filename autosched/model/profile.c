@@ -1,6 +1,7 @@
 /* profile.c - see profile.h. */
 #include "autosched/model/copies.h"
 #include "autosched/model/forms.h"
+#include "lang/sequence.h"
 
 #include <math.h>
 #include <string.h>
@@ -349,14 +350,14 @@ static bool divides_by_constant(const ValueWalk *walk, const Expr *divisor) {
            target_refines_quotients(nest->target);
 }
 
-enum { SCALED = 2, REFINED = 6 /* operations in place of a division */ };
+enum { SCALED = 2 /* operations in place of a division */ };
 
 static void add_operation(const ValueWalk *walk, const Expr *e) {
     StageFacts *facts = walk->facts;
     bool divides = e->op == OP_DIV && type_is_float(e->type);
     bool scaled = divides && divides_by_one_value(walk, e->args[1]);
     bool refined = divides && divides_by_constant(walk, e->args[1]), by_divider = divides && !scaled && !refined;
-    facts->operations += scaled ? SCALED : refined ? REFINED : 1;
+    facts->operations += scaled ? SCALED : refined ? SEQUENCE_REFINED : 1;
     facts->expensive += op_info[e->op].class == CLASS_MATH || by_divider;
     facts->divisions += by_divider;
 }

@@ -20,7 +20,7 @@
 /* What the C library does on every machine: allocations from PAGED_LEAST bytes on begin on a page; those of more pages
  * than FAULTED_PAGES are given back, and fault again when they are touched. */
 enum { PAGED_LEAST = 1 << 16, FAULTED_PAGES = 32 };
-enum { DIVIDED_BYTES = 32, DIVIDED_LEAST = 16 }; /* what divide_cost is for; what shorter vectors take */
+enum { DIVIDED_LEAST = 16 }; /* bytes: what shorter vectors take */
 
 enum { GATHERED_BYTES = 4 }; /* no instruction gathers narrower elements: each lane is inserted into its vector */
 

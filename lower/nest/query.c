@@ -32,17 +32,11 @@ const NestStage *nest_producer(const Nest *nest, const Tensor *tensor) {
 
 /* --- indices --- */
 
-/* Whether the period is the number, or 1 where that is less. */
-static bool is_at_least_one(const Expr *period, const Expr *number) {
-    bool least = expr_is_op(period, OP_MAX) && expr_is_number(period->args[1], 1);
-    return expr_equal(least ? period->args[0] : period, number);
-}
-
 const Expr *reflected_index_by(const Expr *index, const Expr **period) {
     for (int a = 0; a < 2 && expr_is_op(index, OP_MIN); a++) {
         const Expr *forward = index->args[a], *back = index->args[1 - a];
         if (expr_is_op(forward, OP_MOD) && expr_is_op(back, OP_SUB) && expr_equal(back->args[1], forward) &&
-            is_at_least_one(forward->args[1], back->args[0])) {
+            expr_equal(expr_without_least_one(forward->args[1]), back->args[0])) {
             *period = back->args[0];
             return forward->args[0];
         }

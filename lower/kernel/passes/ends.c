@@ -58,9 +58,8 @@ static Expr *find_top(Arena *arena, const Expr *back, const Expr *forward) {
 
 /* Whether lanes go round where they have come back: another remainder may stand there, too. A period is at least 1. */
 static bool is_period_of(Arena *arena, Expr *period, Expr *top) {
-    bool least = expr_is_op(period, OP_MAX) && expr_is_number(period->args[1], 1);
     Affine rest;
-    Expr *number = least ? period->args[0] : period;
+    Expr *number = expr_without_least_one(period);
     return expr_affine(arena, expr_binary(arena, OP_SUB, number, top), &rest) && rest.count == 0 && rest.constant == 0;
 }
 

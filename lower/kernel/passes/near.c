@@ -6,12 +6,8 @@
 #include "lower/kernel/passes/passes.h"
 #include "lower/kernel/statements.h"
 
-typedef struct NearTests {
-    Facts facts; /* the tests around the statement */
-} NearTests;
-
-static bool holds(Arena *arena, const NearTests *tests, Op op, Expr *a, Expr *b) {
-    return expr_prove(arena, expr_binary(arena, op, a, b), &tests->facts) == 1;
+static bool holds(Arena *arena, const Facts *tests, Op op, Expr *a, Expr *b) {
+    return expr_prove(arena, expr_binary(arena, op, a, b), tests) == 1;
 }
 
 /* e % n for e in -n:2n. */
@@ -23,12 +19,10 @@ static Expr *round_once(Arena *arena, Expr *e, Expr *n) {
 }
 
 static Expr *replace(Arena *arena, Expr *e, void *context) {
-    const NearTests *tests = context;
+    const Facts *tests = context;
     if (!expr_is_op(e, OP_MOD) || e->type != TYPE_INT64 || e->lanes > 1 || e->args[1]->kind == EXPR_INT)
         return e;
-    Expr *number = e->args[0], *period = e->args[1];
-    if (expr_is_op(period, OP_MAX) && expr_is_number(period->args[1], 1)) /* then it is at least 1, or the test fails */
-        period = period->args[0];
+    Expr *number = e->args[0], *period = expr_without_least_one(e->args[1]); /* the test fails where it is less */
     Expr *twice = expr_binary(arena, OP_MUL, expr_int(arena, 2), period);
     bool near = holds(arena, tests, OP_GE, expr_binary(arena, OP_ADD, number, period), expr_int(arena, 0)) &&
                 holds(arena, tests, OP_LT, number, twice);
@@ -39,24 +33,24 @@ static Expr *rewrite(Arena *arena, Expr *e, void *context) {
     return expr_rewrite(arena, e, replace, context);
 }
 
+/* context: the tests around the statement. */
 static Stmt *near_of(Arena *arena, Stmt *stmt, void *context) {
-    const NearTests *around = context;
-    if (around->facts.count)
+    const Facts *around = context;
+    if (around->count)
         stmt = stmt_over_exprs(arena, stmt, rewrite, context);
     if (stmt->kind != STMT_IF)
         return stmt_map_bodies(arena, stmt, near_of, context);
     ExprList facts = {0};
-    for (int f = 0; f < around->facts.count; f++)
-        list_push(arena, &facts, around->facts.facts[f]);
+    for (int f = 0; f < around->count; f++)
+        list_push(arena, &facts, around->facts[f]);
     conjuncts_add(arena, &facts, stmt->condition);
-    NearTests inside = {{facts.count, facts.items}};
+    Facts inside = {facts.count, facts.items};
     StmtList body = stmts_map(arena, stmt->body, stmt->count, near_of, &inside);
     StmtList otherwise = stmts_map(arena, stmt->otherwise, stmt->otherwise_count, near_of, context);
     return stmt_with_bodies(arena, stmt, body, otherwise);
 }
 
 void remainders_near_ends(Kernel *kernel) {
-    NearTests none = {{0}};
     if (kernel->near_ends)
-        kernel->body = near_of(kernel->arena, kernel->body, &none);
+        kernel->body = near_of(kernel->arena, kernel->body, &(Facts){0});
 }

@@ -250,9 +250,12 @@ static void drop_cheap_conditions(Version *v) {
 /* An index is another one only where all of its conditions hold: without one of them the others are of no use. */
 static void drop_lone_conditions(Version *v) {
     ExprList used = {0};
-    for (int i = 0; i < v->indices.count; i++)
-        for (int c = 0; c < v->indices.items[i].count && all_ready(v, &v->indices.items[i]); c++)
-            list_push(v->arena, &used, v->indices.items[i].items[c]);
+    for (int i = 0; i < v->indices.count; i++) {
+        const ExprList *own = &v->indices.items[i];
+        int count = all_ready(v, own) ? own->count : 0;
+        for (int c = 0; c < count; c++)
+            list_push(v->arena, &used, own->items[c]);
+    }
     for (int i = 0; i < v->found.count; i++)
         v->found.items[i].ready &= !v->found.items[i].index || expr_is_listed(&used, v->found.items[i].expr);
 }

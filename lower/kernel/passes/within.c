@@ -70,9 +70,7 @@ static bool is_mostly_within(Arena *arena, Expr *e, Expr *period) {
 /* e % n is e in 0:n. A period of at least 1 is the number itself, where e is in 0 to that. */
 static Expr *within_period(Within *w, const Expr *index) {
     int before = w->conditions.count, near = w->near.count;
-    Expr *e = within(w, index->args[0]), *period = index->args[1];
-    if (expr_is_op(period, OP_MAX) && expr_is_number(period->args[1], 1))
-        period = period->args[0];
+    Expr *e = within(w, index->args[0]), *period = expr_without_least_one(index->args[1]);
     if (!is_mostly_within(w->arena, e, period)) {
         w->conditions.count = before;
         w->near.count = near;
