@@ -89,6 +89,7 @@ static bool check_input(Compilation *c) {
                            .paths = c->options->paths.items,
                            .find_embedded = find_embedded,
                            .algorithms = stdlib_algorithms,
+                           .most_statements = c->options->most_statements,
                            .strict = c->options->strict,
                            .allowed_error = c->options->fp_error};
     c->module = sema_check(c->arena, c->sources, tree, &options, c->diagnostics);

@@ -26,7 +26,7 @@ typedef struct Options {
     bool dependencies, phony;
     bool debug, pic, strict, unchecked_gather, frozen, explain, features, time_report, verbose;
     DiagOptions diagnostics;
-    int threads, trials, jobs;
+    int threads, trials, jobs, most_statements;
     double budget, progress, fp_error;
     uint64_t seed;
 } Options;

@@ -7,6 +7,7 @@
 #include "lang/expr.h"
 #include "lang/diag.h"
 #include "lang/map.h"
+#include "lang/random.h"
 #include "lang/value.h"
 
 #include <limits.h>
@@ -381,6 +382,26 @@ bool expr_equal(const Expr *a, const Expr *b) {
         if (!expr_equal(a->args[i], b->args[i]))
             return false;
     return true;
+}
+
+/* The factors of a product have no order, and with more than two they may be grouped in another way. */
+static bool is_long_product(const Expr *e) {
+    return expr_is_op(e, OP_MUL) && (expr_is_op(e->args[0], OP_MUL) || expr_is_op(e->args[1], OP_MUL));
+}
+
+static uint64_t key_of(const Expr *e, int depth) {
+    uint64_t own = e->kind == EXPR_OP ? (uint64_t)e->op : e->kind == EXPR_SHUFFLE ? 0 : (uint64_t)e->integer;
+    uint64_t key = hash_mix(own * 32 + (uint64_t)e->kind);
+    for (int i = 0; i < e->count && depth > 0 && !is_long_product(e); i++) {
+        uint64_t part = key_of(e->args[i], depth - 1);
+        key = expr_is_op(e, OP_MUL) ? key + part : hash_mix(key + part);
+    }
+    return key;
+}
+
+uint64_t expr_key(const Expr *e) {
+    enum { DEPTH = 4 }; /* parts that are shared are seen each time */
+    return key_of(e, DEPTH);
 }
 
 const Expr *expr_next(TreeWalk *walk) {

@@ -46,6 +46,9 @@ static inline bool expr_chooses(const Expr *e) { /* whether it evaluates other o
     return e->kind == EXPR_OP && op_info[e->op].evaluated == EVALUATED_FIRST;
 }
 bool expr_equal(const Expr *a, const Expr *b); /* structurally, places aside */
+/* The same of equal ones, and of products that have the same factors in another order; others that differ near their
+ * root have others. */
+uint64_t expr_key(const Expr *e);
 typedef LIST(Expr *) ExprList;
 bool expr_is_listed(const ExprList *list, const Expr *e); /* it or an equal one */
 bool expr_equal_or_absent(const Expr *a, const Expr *b);  /* the same of what may be NULL, as guards may */

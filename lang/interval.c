@@ -244,10 +244,10 @@ bool expr_has_no_high(const Expr *e) {
 /* Of an axis whose range is being looked for nothing is known. */
 static KnownRange known_var(const Var *var) {
     const Expr *extent = var->extent;
+    if (var->number && var->type != TYPE_UINT64 && type_is_integer(var->type))
+        return (KnownRange){bounded(var->least, var->most), var->kind == VAR_SIZE};
     if (var->kind == VAR_SCALAR)
         return (KnownRange){interval_of_type(var->type), false};
-    if (var->number)
-        return (KnownRange){bounded(0, var->most), true};
     if (var->kind != VAR_SIZE && !extent)
         return (KnownRange){unbounded, true};
     KnownRange known = {{.has_low = true, .low = 0}, true};

@@ -15,6 +15,7 @@
 enum {
     COLUMN_LIMIT = 40,  /* variables of one system */
     ROW_LIMIT = 160,    /* inequalities of one system */
+    FACT_LIMIT = 128,   /* facts that are looked at: the first and the last ones */
     GROWTH_LIMIT = 400, /* inequalities that one elimination may leave */
     SPLIT_LIMIT = 4,    /* min, max, select and abs that are taken apart by cases, one inside the other */
     ATOM_NODES = 64,    /* of what is more than looked at: each system and each case has all of them again */
@@ -62,6 +63,7 @@ typedef struct System {
     Arena *arena;
     int column_count;
     Expr *columns[COLUMN_LIMIT];
+    uint64_t keys[COLUMN_LIMIT]; /* of the columns */
     Sums sums; /* the rows before there are columns for all */
     LIST(SystemRow *) rows;
 } System;
@@ -188,8 +190,9 @@ static void add_bounds(System *system, Expr *atom) {
 }
 
 static int find_column(const System *system, Expr *atom) {
+    uint64_t key = expr_key(atom);
     for (int i = 0; i < system->column_count; i++)
-        if (atom_equal(system->columns[i], atom))
+        if (system->keys[i] == key && atom_equal(system->columns[i], atom))
             return i;
     return -1;
 }
@@ -201,6 +204,7 @@ static bool add_columns(System *system, const Sum *sum) {
             continue;
         if (system->column_count == COLUMN_LIMIT)
             return false;
+        system->keys[system->column_count] = expr_key(sum->terms[i].atom);
         system->columns[system->column_count++] = sum->terms[i].atom;
         add_bounds(system, sum->terms[i].atom);
     }
@@ -342,10 +346,8 @@ static bool eliminate(System *system, int column) {
         if (rows[i]->coefficients[column] == 0)
             list_push(system->arena, &system->rows, rows[i]);
     for (int i = 0; i < count; i++)
-        for (int j = 0; j < count; j++) {
-            if (rows[i]->coefficients[column] <= 0 || rows[j]->coefficients[column] >= 0)
-                continue;
-            SystemRow *row = combine_rows(system, rows[i], rows[j], column);
+        for (int j = 0; j < count && rows[i]->coefficients[column] > 0; j++) {
+            SystemRow *row = rows[j]->coefficients[column] < 0 ? combine_rows(system, rows[i], rows[j], column) : NULL;
             if (row && push_row(system, row))
                 return true;
         }
@@ -525,6 +527,12 @@ static bool holds(Prover *prover, Expr *e) {
     return expr_compares_indices(e) && e->lanes == 1 && comparison_holds(prover, e);
 }
 
+/* The fact behind this one that is looked at: the first ones say what a def requires, the last ones what was found out
+ * beside the question. */
+static int next_fact(int fact, int count) {
+    return fact + 1 == FACT_LIMIT / 2 && count > FACT_LIMIT ? count - FACT_LIMIT / 2 : fact + 1;
+}
+
 bool affine_never_negative(Arena *arena, const Affine *affine, const AffineList *facts) {
     Sum goal;
     sum_over(&goal, arena, affine);
@@ -534,7 +542,7 @@ bool affine_never_negative(Arena *arena, const Affine *affine, const AffineList 
         if (!is_small(goal.terms[i].atom))
             return false;
     Prover prover = {.arena = arena_new()};
-    for (int i = 0; facts && i < facts->count; i++) {
+    for (int i = 0; facts && i < facts->count; i = next_fact(i, facts->count)) {
         Sum *fact = new_sum(prover.arena);
         sum_add_affine(fact, 1, &facts->items[i]);
         assume_nonnegative(&prover, fact);
@@ -549,7 +557,7 @@ int expr_prove(Arena *arena, Expr *condition, const Facts *facts) {
     if (condition->kind == EXPR_INT)
         return condition->integer != 0;
     Prover prover = {.arena = arena_new()};
-    for (int i = 0; facts && i < facts->count; i++)
+    for (int i = 0; facts && i < facts->count; i = next_fact(i, facts->count))
         assume(&prover, expr_simplify(prover.arena, facts->facts[i]));
     int result = -1;
     if (holds(&prover, condition))

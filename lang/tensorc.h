@@ -59,7 +59,8 @@ typedef struct Var {
     bool reduction;     /* of an axis or loop */
     Expr *extent;       /* of an axis or loop; an expression over sizes alone for an axis */
     bool number;        /* of a nest that equal ones share: a number in which these differ */
-    int64_t most;       /* of a size that is one: what it is at most */
+    int64_t least;      /* of an integer that is one: what it is at least, */
+    int64_t most;       /* and at most */
     const Instr *instr; /* of a loop that a hardware instruction runs together with those inside it; or NULL */
     Loc loc;
 } Var;

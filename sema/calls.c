@@ -420,13 +420,14 @@ static bool check_brackets(CallFrame *frame, const AstDef *def, const AstExpr *c
 /* Limits the size of a program: defs that each call two others would multiply without end. A limit on depth keeps the
  * recursion of the checker short. */
 static bool check_growth(CallFrame *frame, const AstExpr *call) {
-    enum { DEPTH_LIMIT = 400, CALL_LIMIT = 20000 };
+    enum { DEPTH_LIMIT = 400 };
     Builder *builder = frame->builder;
-    if (builder->checker->depth < DEPTH_LIMIT && ++builder->calls < CALL_LIMIT)
+    int64_t limit = 4 * (int64_t)statement_limit(builder); /* some only call others */
+    if (builder->checker->depth < DEPTH_LIMIT && ++builder->calls < limit)
         return true;
-    if (builder->calls <= CALL_LIMIT)
-        ERROR(frame, too_many_calls, outermost_loc(frame, call->name.loc), CALL_LIMIT, DEPTH_LIMIT);
-    builder->calls = CALL_LIMIT;
+    if (builder->calls <= limit)
+        ERROR(frame, too_many_calls, outermost_loc(frame, call->name.loc), (long long)limit, DEPTH_LIMIT);
+    builder->calls = limit;
     frame_fail(frame);
     return false;
 }

@@ -207,8 +207,8 @@ typedef struct Builder {
     int narrowing_used;       /* those that the values before it took */
     int narrowing_depth;      /* how much deeper they may lead */
     LIST(Rounded) rounded;    /* those that no statement made floats yet (lost.c) */
-    int calls;                /* how many were instantiated so far */
-    int repeated;             /* how many statements of loops (repeat.c) */
+    int64_t calls;            /* how many were instantiated so far */
+    int64_t repeated;         /* how many statements of loops (repeat.c) */
     bool names_only;          /* integer parameters have made-up values: no errors about ranges and bounds */
     bool by_itself;           /* a def is checked by itself: its sizes may get values later */
     bool waits;               /* a loop needs such a value: nothing more is checked or reported (repeat.c) */
@@ -646,6 +646,10 @@ bool check_algebra(CallFrame *frame, CombinerDefinition *definition, Expr **cons
 void check_instrs(Checker *checker); /* those of all files */
 
 /* --- programs (instance.c, finish.c, module.c) --- */
+
+int statement_limit(const Builder *builder);                  /* how many statements a function may have */
+void refuse_length(CallFrame *frame, Loc loc);                /* reports that it has more */
+bool is_too_long(CallFrame *frame, const AstStatement *next); /* it has more with the next one, which is reported */
 
 SourceFile *library_file(Checker *checker, const char *name); /* from the compiler's library; NULL if it has none */
 

@@ -468,13 +468,25 @@ static void check_variables(CallFrame *frame) {
     warn_unused_arguments(frame);
 }
 
-/* Limits the size of a function, whose time to compile grows faster than it. Said once: callers have failed, too. */
-static bool is_too_long(CallFrame *frame, const AstStatement *next) {
-    enum { STAGE_LIMIT = 10000 };
-    bool too_long = frame->builder->stages.count + next->body.count >= STAGE_LIMIT;
-    if (too_long && !frame->failed)
-        ERROR(frame, too_many_statements, outermost_loc(frame, next->loc), STAGE_LIMIT);
-    return too_long;
+int statement_limit(const Builder *builder) {
+    int most = builder->checker->options->most_statements;
+    return most ? most : STATEMENT_LIMIT;
+}
+
+void refuse_length(CallFrame *frame, Loc loc) {
+    ERROR(frame, too_many_statements, outermost_loc(frame, loc), statement_limit(frame->builder));
+    HINT(frame, "-fmax-statements=N allows more, and more time to compile them");
+}
+
+/* Said once: callers have failed, too. Other algorithms have a few statements for each one. */
+bool is_too_long(CallFrame *frame, const AstStatement *next) {
+    const Algorithms *algorithms = frame->builder->algorithms;
+    int limit = statement_limit(frame->builder);
+    if ((algorithms && algorithms->chosen) || frame->builder->stages.count + next->body.count < limit)
+        return false;
+    if (!frame->failed)
+        refuse_length(frame, next->loc);
+    return true;
 }
 
 /* Checks them until something ends it. False: something did. */

@@ -11,9 +11,6 @@
 
 /* --- loops -------------------------------------------------------------------------------------------------------- */
 
-/* The repeated statements of a program together, since loops in loops multiply. */
-enum { REPEATED_LIMIT = 20000 };
-
 static Symbol *begin_index(CallFrame *frame, AstName index) {
     const Symbol *known = frame_symbol(frame, index.text);
     if (known) {
@@ -26,14 +23,17 @@ static Symbol *begin_index(CallFrame *frame, AstName index) {
     return symbol;
 }
 
+/* Whether the repeated statements of a program may be as many: loops in loops multiply. Each repetition counts as one,
+ * too, since a loop may be empty. */
 static bool is_short(CallFrame *frame, const AstStatement *ast, int64_t count) {
     Builder *builder = frame->builder;
-    if (count <= (REPEATED_LIMIT - builder->repeated) / (ast->body.count + 1)) {
-        builder->repeated += (int)count * (ast->body.count + 1);
-        return true;
+    int64_t limit = 2 * (int64_t)statement_limit(builder);
+    if (count > (limit - builder->repeated) / (ast->body.count + 1)) {
+        refuse_length(frame, ast->loc);
+        return false;
     }
-    ERROR(frame, loop_too_long, ast->loc, REPEATED_LIMIT);
-    return false;
+    builder->repeated += count * (ast->body.count + 1);
+    return true;
 }
 
 typedef struct Repetitions {
@@ -81,7 +81,7 @@ static bool known_repetitions(CallFrame *frame, const AstStatement *ast, Repetit
 static void repeat_body(CallFrame *frame, const AstStatement *ast, Symbol *index, Repetitions r) {
     for (int64_t value = r.begin; value < r.end && !diag_limit_reached(DIAGNOSTICS(frame)); value++) {
         index->value = expr_int(frame->builder->arena, value);
-        for (int i = 0; i < ast->body.count; i++)
+        for (int i = 0; i < ast->body.count && !is_too_long(frame, ast->body.items[i]); i++)
             check_statement(frame, ast->body.items[i]);
     }
     index->ended = true;

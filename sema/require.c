@@ -104,7 +104,7 @@ static uint64_t comparison_key(Arena *arena, const Expr *e) {
         p = affine_least(arena, &p);
     uint64_t key = 1 + equation + hash_mix(size_key(p.constant, !equation));
     for (int i = 0; i < p.count; i++)
-        key += size_key(p.terms[i].coefficient, !equation);
+        key += hash_mix(size_key(p.terms[i].coefficient, !equation) + expr_key(p.terms[i].atom));
     return key;
 }
 

@@ -22,9 +22,13 @@ typedef struct SemaOptions {
     uint32_t (*find_embedded)(void *context, Sources *sources, const char *name);
     const char *const *algorithms; /* names of stdlib files whose defs implement others, ended by NULL; or NULL */
     void *context;
+    int most_statements;  /* -fmax-statements: of a function; 0: STATEMENT_LIMIT */
     bool strict;          /* -fstrict: reductions are neither reassociated nor contracted */
     double allowed_error; /* -ffp-error: the largest error of algorithms that may be used */
 } SemaOptions;
+
+/* Of a function, with its loops and calls written out, where nothing else is asked for: compiling it takes seconds. */
+enum { STATEMENT_LIMIT = 5000 };
 
 /* Of a unit, sizes included: code generators take time quadratic in them. */
 enum { UNIT_ARGUMENT_LIMIT = 4096 };

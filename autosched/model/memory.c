@@ -277,14 +277,19 @@ static bool covers(const StageFacts *other, const AccessFacts *by, const StageFa
     return slides && fresh_bytes(stage, access, common) <= fresh_bytes(other, by, common) + stage->machine->line_bytes;
 }
 
+enum { COMPARED = 256 }; /* accesses of earlier stages: in a fused nest of thousands each has as many before it */
+
 /* Whether an earlier stage in the same iteration of common loops touched as much of the tensor, and all that both touch
  * there stays in the cache. */
 static bool was_touched_before(const Profile *profile, const StageFacts *stage, const AccessFacts *access,
                                double cache) {
-    for (int s = 0; s < profile->stage_count && profile->stages[s].stage != stage->stage; s++) {
+    int before = 0, left = COMPARED;
+    while (before < profile->stage_count && profile->stages[before].stage != stage->stage)
+        before++;
+    for (int s = before - 1; s >= 0 && left > 0; s--) {
         const StageFacts *other = &profile->stages[s];
         int common = common_loops(stage, other);
-        for (int a = 0; a < other->access_count && common > 0; a++)
+        for (int a = 0; a < other->access_count && common > 0 && left > 0; a++, left--)
             if (covers(other, &other->accesses[a], stage, access, common) &&
                 body_bytes(stage, common) + body_bytes(other, common) - line_bytes(stage, access, common) <= cache)
                 return true;

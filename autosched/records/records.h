@@ -15,9 +15,9 @@
 /* Structural hash in hexadecimal. Sizes and types matter; names and the order of independent parts do not. */
 const char *task_hash(Arena *arena, const Program *program);
 /* The same, but constant indices of reads and numbers that elements are computed with do not matter: no key of a
- * record, as such programs mean different things. With offsets: nor do numbers that indices are added to or compared
- * with. */
-const char *layer_hash(Arena *arena, const Program *program, bool offsets);
+ * record, as such programs mean different things. With numbers: nor do those that indices are computed or
+ * compared with. */
+const char *layer_hash(Arena *arena, const Program *program, bool numbers);
 
 typedef struct Task {
     const Program *program;

@@ -19,7 +19,7 @@ typedef struct Canon {
     Arena *arena;
     bool readable; /* words in place of numbers */
     bool layers;   /* constant indices of reads, and numbers that elements are computed with, are left out */
-    bool offsets;  /* so are numbers that indices are added to or compared with */
+    bool numbers;  /* so are those that indices are computed or compared with */
     const Program *program;
     uint64_t *hashes; /* [stage]: first pass; 0: not known */
     bool *visited;
@@ -218,18 +218,18 @@ static bool is_layer(const Canon *canon, const Expr *e, int number) {
     return canon->layers && e->kind == EXPR_READ && e->args[number]->kind == EXPR_INT;
 }
 
-static bool is_offset(const Canon *canon, const Expr *e, int number) {
+static bool is_number_of_index(const Canon *canon, const Expr *e, int number) {
     const Expr *arg = e->args[number];
-    return canon->offsets && arg->kind == EXPR_INT && arg->type == TYPE_INT64 && e->kind == EXPR_OP &&
-           (e->op == OP_ADD || e->op == OP_SUB || op_info[e->op].class == CLASS_COMPARE ||
-            (e->op == OP_MOD && number == 0));
+    return canon->numbers && arg->kind == EXPR_INT && arg->type == TYPE_INT64 && e->kind == EXPR_OP &&
+           (op_info[e->op].class == CLASS_COMPARE || e->op == OP_ADD || e->op == OP_SUB || e->op == OP_MUL ||
+            e->op == OP_DIV || e->op == OP_MOD);
 }
 
 static void write_argument(Canon *canon, const Expr *e, int number, bool first) {
     if (is_layer(canon, e, number))
         text_add(&canon->text, "layer");
-    else if (is_offset(canon, e, number))
-        text_add(&canon->text, "offset");
+    else if (is_number_of_index(canon, e, number))
+        text_add(&canon->text, "number");
     else
         write_expr(canon, e->args[number], first);
     text_add(&canon->text, ",");
@@ -446,6 +446,6 @@ const char *task_hash(Arena *arena, const Program *program) {
     return task_new(arena, program, NULL)->key;
 }
 
-const char *layer_hash(Arena *arena, const Program *program, bool offsets) {
-    return task_of(&(Canon){.arena = arena, .program = program, .layers = true, .offsets = offsets}, NULL)->key;
+const char *layer_hash(Arena *arena, const Program *program, bool numbers) {
+    return task_of(&(Canon){.arena = arena, .program = program, .layers = true, .numbers = numbers}, NULL)->key;
 }

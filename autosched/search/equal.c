@@ -3,7 +3,7 @@
  *
  * Two groups are equal where their parts of the program have the same canonical form, but for constant indices (a
  * layer's weights in the tensor of all layers' weights) and the numbers that elements are computed with, and their
- * genes the same choices. In a very long function numbers that are added to indices may differ, too.
+ * genes the same choices. In a very long function numbers that indices are computed with may differ, too.
  * A pipeline in strips may be equal to another one, as may the groups that compute it apart. A group whose schedule
  * depends on others (a chain), on a block or on rules is equal to none.
  */

@@ -10,6 +10,7 @@
 
 enum { MANY_ROWS = 32, BLOCK_ROWS = 8 };
 enum { MOST_OF_ROWS = 32 /* stages: further ones gain nothing, and each point takes as long as all of them */ };
+enum { LONG_BODY = 2048 /* nodes */ };
 
 /* --- stages that may be taken in --- */
 
@@ -319,18 +320,22 @@ static bool all_read_own_element(Grouping *grouping, const StageUses *facts) {
 }
 
 /* Takes in producers that are read element by element, also through each other: they are computed in registers, beside
- * the root. Not if the root also reads others that would be computed in rows together with it. */
+ * the root. Not if the root also reads others that would be computed in rows together with it. Nor more than a long
+ * body has: what is stored between two of them takes no time beside them, and LLVM takes more the longer one is. */
 bool absorb_elements(Grouping *grouping, const StageUses *root, Members *members) {
     Members elements = members_copy(grouping, members), rows = members_copy(grouping, members);
     Members sources = is_of_elements(root, root->stage) ? sources_of(grouping, members) : (Members){0};
     bool any = false;
+    int left = LONG_BODY - value_nodes(grouping->space, root->stage);
     while (sources.numbers.count > 0) {
         int s = sources.numbers.items[--sources.numbers.count];
         const StageUses *facts = &grouping->facts[s];
-        if (!only_used_in(grouping, facts, &elements) || !is_of_elements(facts, root->stage) ||
+        int nodes = value_nodes(grouping->space, facts->stage);
+        if (nodes > left || !only_used_in(grouping, facts, &elements) || !is_of_elements(facts, root->stage) ||
             !all_read_own_element(grouping, facts))
             continue;
         any = true;
+        left -= nodes;
         take_source(grouping, &sources, &elements, s);
     }
     absorb_rows(grouping, root->stage, &rows);

@@ -72,16 +72,10 @@ static bool is_member(const Chain *chain, const Group *group) {
     return group->root == chain->root;
 }
 
-/* Whether only the chain reads what the group computes. */
-static bool suits_chain(Space *space, const Map *all, const Chain *chain, const Group *group) {
-    const Tensor *tensor = group->root->components[0].tensor;
-    const ReadingGroups *readers = address_map_get(all, tensor);
+/* Whether the chain, and nothing else, reads what the group computes. */
+static bool is_read_by_chain(const Map *all, const Chain *chain, const Group *group) {
+    const ReadingGroups *readers = address_map_get(all, group->root->components[0].tensor);
     bool used = false;
-    if (space->bordered >= 0 && group->root == space->program->stages[space->bordered])
-        return false;
-    if (chain->producer_count == CHAIN_PRODUCERS || group->scan || group->root->component_count > 1 || !group->tiled ||
-        tensor->role != ROLE_TEMPORARY || tiles_read(space, group->root, NULL))
-        return false;
     for (int r = 0; readers && r < readers->groups.count; r++) {
         if (readers->groups.items[r] == group)
             continue;
@@ -90,6 +84,16 @@ static bool suits_chain(Space *space, const Map *all, const Chain *chain, const 
         used = true;
     }
     return used;
+}
+
+/* Groups that the chain does not read, which most are, are told first. */
+static bool suits_chain(Space *space, const Map *all, const Chain *chain, const Group *group) {
+    if (!is_read_by_chain(all, chain, group) ||
+        (space->bordered >= 0 && group->root == space->program->stages[space->bordered]))
+        return false;
+    return chain->producer_count < CHAIN_PRODUCERS && !group->scan && group->root->component_count == 1 &&
+           group->tiled && group->root->components[0].tensor->role == ROLE_TEMPORARY &&
+           !tiles_read(space, group->root, NULL);
 }
 
 /* --- shared axes -------------------------------------------------------------------------------------------------- */

@@ -107,8 +107,7 @@ bool values_use(const Stage *consumer, const Stage *producer) {
     return false;
 }
 
-/* Nodes of a stage's value after inlining. */
-static int value_nodes(Space *space, const Stage *stage) {
+int value_nodes(Space *space, const Stage *stage) {
     int nodes = 0;
     EACH_EXPR(e, inlined_stage(space, stage)->components[0].value)
         nodes++;

@@ -19,11 +19,11 @@ static bool is_signed(ElementType type) {
 
 /* --- integer division --- */
 
-/* An integer division: of lanes, by one value for all of them or not, with sign or without. */
+/* An integer division: of lanes, by one value for all of them or not, with sign or without, by what is at least 1. */
 typedef struct LaneDivision {
     Op op;
     LLVMValueRef a, b;
-    bool with_sign, by_one;
+    bool with_sign, by_one, by_positive;
 } LaneDivision;
 
 /* Of floats that are integers. By one value it is a product with the reciprocal, which is computed once, and made a
@@ -54,12 +54,27 @@ static LLVMValueRef divide_lanes(Code *code, const LaneDivision *d, LLVMValueRef
 
 static LLVMValueRef unsigned_division(Code *code, const LaneDivision *d) {
     LLVMBuilderRef at = code->builder;
+    if (d->by_positive) {
+        LLVMValueRef whole = divide_lanes(code, d, d->b);
+        return d->op == OP_DIV ? whole : LLVMBuildSub(at, d->a, LLVMBuildMul(at, whole, d->b, ""), "");
+    }
     LLVMValueRef zero = LLVMBuildICmp(at, LLVMIntEQ, d->b, zero_like(d->b), "");
     LLVMValueRef divisor = LLVMBuildSelect(at, zero, constant_int(LLVMTypeOf(d->b), 1), d->b, "");
     LLVMValueRef quotient = divide_lanes(code, d, divisor);
     if (d->op == OP_MOD)
         return LLVMBuildSub(at, d->a, LLVMBuildMul(at, quotient, divisor, ""), "");
     return LLVMBuildSelect(at, zero, zero_like(d->a), quotient, "");
+}
+
+/* Rounded down, or what is left, from the quotient towards 0 by a positive divisor. */
+static LLVMValueRef floor_of(Code *code, Op op, LLVMValueRef a, LLVMValueRef b, LLVMValueRef quotient) {
+    LLVMBuilderRef at = code->builder;
+    LLVMValueRef rest = LLVMBuildSub(at, a, LLVMBuildMul(at, quotient, b, ""), "");
+    int bits = (int)LLVMGetIntTypeWidth(LLVMTypeOf(emit_resized(code, a, 1)));
+    LLVMValueRef negative = LLVMBuildAShr(at, rest, constant_int(LLVMTypeOf(a), bits - 1), ""); /* -1 or 0 */
+    if (op == OP_MOD)
+        return LLVMBuildAdd(at, rest, LLVMBuildAnd(at, negative, b, ""), "");
+    return LLVMBuildAdd(at, quotient, negative, "");
 }
 
 /* Divides by 1 in place of 0 and -1. Then the quotient is one too large if the remainder has the other sign. */
@@ -83,6 +98,8 @@ static LLVMValueRef floor_division(Code *code, const LaneDivision *d) {
 }
 
 static LLVMValueRef integer_division(Code *code, const LaneDivision *d) {
+    if (d->with_sign && d->by_positive)
+        return floor_of(code, d->op, d->a, d->b, divide_lanes(code, d, d->b));
     return d->with_sign ? floor_division(code, d) : unsigned_division(code, d);
 }
 
@@ -98,14 +115,7 @@ static LLVMValueRef division_by_constant(Code *code, Op op, LLVMValueRef a, int6
     }
     if (not_negative)
         return op == OP_MOD ? LLVMBuildURem(at, a, b, "") : LLVMBuildUDiv(at, a, b, "");
-    LLVMValueRef quotient = LLVMBuildSDiv(at, a, b, "");
-    LLVMValueRef rest = LLVMBuildSub(at, a, LLVMBuildMul(at, quotient, b, ""), "");
-    LLVMValueRef bits =
-        constant_int(type, 8 * (int64_t)LLVMGetIntTypeWidth(LLVMTypeOf(emit_resized(code, a, 1))) / 8 - 1);
-    LLVMValueRef negative = LLVMBuildAShr(at, rest, bits, ""); /* -1 or 0 */
-    if (op == OP_MOD)
-        return LLVMBuildAdd(at, rest, LLVMBuildAnd(at, negative, b, ""), "");
-    return LLVMBuildAdd(at, quotient, negative, "");
+    return floor_of(code, op, a, b, LLVMBuildSDiv(at, a, b, ""));
 }
 
 /* The values of an index, in all lanes; unbounded where that takes more than its operators. */
@@ -158,9 +168,12 @@ LLVMValueRef emit_division(Code *code, const Expr *e, LLVMValueRef a, LLVMValueR
     int64_t value;
     while (divisor->kind == EXPR_BROADCAST)
         divisor = divisor->args[0];
-    if (!is_signed(e->type) || !expr_is_int(divisor, &value) || value <= 0)
-        return integer_division(code,
-                                &(LaneDivision){e->op, a, b, is_signed(e->type), e->args[1]->kind == EXPR_BROADCAST});
+    if (!is_signed(e->type) || !expr_is_int(divisor, &value) || value <= 0) {
+        Interval by = expr_interval(divisor);
+        bool by_one = e->args[1]->kind == EXPR_BROADCAST, by_positive = by.has_low && by.low > 0;
+        LaneDivision d = {e->op, a, b, is_signed(e->type), by_one, by_positive};
+        return integer_division(code, &d);
+    }
     Interval range = {.has_low = false};
     if (e->type == TYPE_INT64)
         range = range_of_lanes(e->args[0]);
@@ -195,7 +208,7 @@ static LLVMValueRef integer_arithmetic(Code *code, Op op, ElementType type, LLVM
     case OP_SUB: return LLVMBuildSub(code->builder, a, b, "");
     case OP_MUL: return LLVMBuildMul(code->builder, a, b, "");
     case OP_DIV:
-    case OP_MOD: return integer_division(code, &(LaneDivision){op, a, b, is_signed(type), false});
+    case OP_MOD: return integer_division(code, &(LaneDivision){op, a, b, is_signed(type), false, false});
     case OP_NEG: return LLVMBuildNeg(code->builder, a, "");
     case OP_ABS:
         return is_signed(type) ? integer_extreme(code, OP_MAX, type, a, LLVMBuildNeg(code->builder, a, "")) : a;

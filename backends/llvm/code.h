@@ -132,6 +132,8 @@ typedef struct Code {
     Map placements;           /* Stmt that allocates -> Placement: where the kernel's temporaries go */
     Map slices;               /* Stmt of a parallel loop -> Slices: its threads' temporaries */
     Map shared;               /* SharedNest -> SharedCode */
+    Map passed;               /* values that runs of them get -> where each is kept for that (shared.c) */
+    bool many_runs;           /* of them */
     Map shared_places;        /* Stmt that runs one -> LLVMValueRef *: where its temporaries begin, in bytes */
     LIST(Constant) constants; /* of the module */
     LIST(AddedConstant) added;
@@ -427,6 +429,7 @@ void emit_early_checks(Code *code, const Stmt *body); /* checks of sizes, before
 void emit_parallel_loop(Code *code, const Stmt *stmt);
 /* Whether a serial nest becomes a function that the kernel's twin may call too. */
 bool is_long_kernel(const Kernel *kernel);
+bool has_many_runs(const Kernel *kernel); /* of shared nests */
 /* Whether a loop, or one that is alone in allocations of registers, is a function: emit_nest_apart makes and calls
  * it. */
 bool is_nest_apart(const Code *code, const Stmt *stmt);

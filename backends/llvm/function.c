@@ -370,7 +370,8 @@ static void call_variant(Code *code, const Program *program, const Variant *vari
 void begin_kernel(Code *code, const Kernel *kernel) {
     code->kernel = kernel;
     code->lanes_chosen = code->lanes_converted = code->functions_placed = 0;
-    code->placements = code->slices = code->shared = code->shared_places = code->checked = (Map){0};
+    code->placements = code->slices = code->shared = code->passed = code->shared_places = code->checked = (Map){0};
+    code->many_runs = has_many_runs(kernel);
     code->outlined_count = 0;
     forget_values(code);
 }

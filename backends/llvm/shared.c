@@ -89,6 +89,47 @@ static LLVMValueRef memory_of(Code *code, const Stmt *stmt) {
     return LLVMBuildInBoundsGEP2(code->builder, code->i8, code->frame->heap, &offset, 1, "");
 }
 
+bool has_many_runs(const Kernel *kernel) {
+    enum { MANY_RUNS = 256 };
+    int runs = 0;
+    EACH_STMT(stmt, kernel->shared.count ? kernel->body : NULL)
+        runs += stmt->kind == STMT_SHARED;
+    return runs > MANY_RUNS;
+}
+
+/* Behind a value's definition and what the entry allocates. */
+static void position_after(Code *code, LLVMValueRef value) {
+    LLVMBasicBlockRef block = LLVMIsAInstruction(value) ? LLVMGetInstructionParent(value) : code->frame->entry;
+    LLVMValueRef next = block == code->frame->entry ? NULL : LLVMGetNextInstruction(value);
+    while (next && LLVMIsAPHINode(next))
+        next = LLVMGetNextInstruction(next);
+    if (next)
+        LLVMPositionBuilderBefore(code->builder, next);
+    else
+        LLVMPositionBuilderAtEnd(code->builder, block);
+}
+
+/* With many runs it is loaded for each of them: to allocate registers to values that live through all takes LLVM the
+ * square of the time. */
+static LLVMValueRef passed(Code *code, LLVMValueRef value) {
+    if (!code->many_runs || LLVMIsConstant(value))
+        return value;
+    LLVMValueRef kept = address_map_get(&code->passed, value);
+    if (!kept) {
+        LLVMBasicBlockRef here = LLVMGetInsertBlock(code->builder);
+        LLVMMetadataRef line = LLVMGetCurrentDebugLocation2(code->builder);
+        kept = entry_alloca(code, LLVMTypeOf(value), 0, "passed");
+        address_map_set(code->arena, &code->passed, value, kept);
+        position_after(code, value);
+        LLVMBuildStore(code->builder, value, kept);
+        LLVMPositionBuilderAtEnd(code->builder, here);
+        LLVMSetCurrentDebugLocation2(code->builder, line);
+    }
+    LLVMValueRef load = LLVMBuildLoad2(code->builder, LLVMTypeOf(value), kept, "");
+    LLVMSetVolatile(load, true);
+    return load;
+}
+
 void emit_shared_nest(Code *code, const Stmt *stmt) {
     const SharedNest *nest = stmt->shared;
     SharedCode *shared = address_map_get(&code->shared, nest);
@@ -103,5 +144,7 @@ void emit_shared_nest(Code *code, const Stmt *stmt) {
         args[count++] = buffer_of(code, stmt->tensors[i])->pointer;
     for (int i = 0; i < nest->number_count; i++)
         args[count++] = emit_value(code, stmt->numbers[i]);
+    for (int i = 0; i < count; i++)
+        args[i] = passed(code, args[i]);
     emit_call(code, shared->function, args, count);
 }

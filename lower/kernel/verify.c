@@ -324,7 +324,7 @@ static void verify_shared(Verify *v, Stmt *stmt) {
         const Expr *value = stmt->numbers[i];
         require(v, value->type == number->type && (value->kind == EXPR_INT || value->kind == EXPR_REAL),
                 "a number of a shared nest has its type");
-        require(v, number->kind == VAR_SCALAR || (value->integer >= 0 && value->integer <= number->most),
+        require(v, type_is_float(number->type) || (value->integer >= number->least && value->integer <= number->most),
                 "a number of a shared nest is in its range");
     }
 }

@@ -2,7 +2,8 @@
  * place of numbers that differ.
  *
  * Keeps true: what replaces a number stands only where a number may differ. Indices of registers and extents of loops
- * that are expanded stay as they are, and so do divisors, strides and exponents, of which instructions are made.
+ * that are expanded stay as they are, and so do exponents, of which instructions are made. A number of type int64 is
+ * not negative, a factor or divisor at least 1.
  */
 #include "lower/kernel/passes/match.h"
 #include "lang/random.h"
@@ -14,14 +15,30 @@ enum { FEW_ELEMENTS = 16 /* of a constant whose elements may become parts of ins
 /* --- where numbers may differ ------------------------------------------------------------------------------------- */
 
 /* Numbers of type int64 may be indices; a negative one would be no size. */
-static bool is_number(const Expr *e, bool any_number) {
+static bool is_number(const Expr *e, MatchNumbers numbers) {
     if (e->type == TYPE_INT64)
-        return any_number && e->kind == EXPR_INT && e->integer >= 0;
+        return numbers >= MATCH_ANY && e->kind == EXPR_INT && e->integer >= 0;
     return e->kind == EXPR_REAL || (e->kind == EXPR_INT && e->type != TYPE_BOOL);
 }
 
-static bool operand_may_differ(const Expr *e, int i, bool any_number) {
-    if (e->kind != EXPR_OP || !is_number(e->args[i], any_number))
+/* A factor of an index, or a divisor. */
+static bool is_factor(const Expr *e, int i) {
+    if (e->kind != EXPR_OP)
+        return false;
+    return e->op == OP_MUL ? e->type == TYPE_INT64
+                           : i == 1 && (e->op == OP_DIV || e->op == OP_MOD) && type_is_integer(e->type);
+}
+
+/* Lanes of up to 32 bits divide quickly by what is no constant. */
+static bool factor_may_differ(const Expr *factor, MatchNumbers numbers) {
+    MatchNumbers with = element_info[factor->type].bytes <= 4 ? MATCH_ANY : MATCH_FACTORS;
+    return numbers >= with && factor->kind == EXPR_INT && factor->integer >= 1;
+}
+
+static bool operand_may_differ(const Expr *e, int i, MatchNumbers numbers) {
+    if (is_factor(e, i))
+        return factor_may_differ(e->args[i], numbers);
+    if (e->kind != EXPR_OP || !is_number(e->args[i], numbers))
         return false;
     ElementType type = e->args[i]->type;
     OpNumbers with = type == TYPE_INT64 ? NUMBERS_ANY : type_is_float(type) ? NUMBERS_REALS : NUMBERS_VALUES;
@@ -34,8 +51,8 @@ static bool index_may_differ(const Expr *index) {
 }
 
 /* Whether a loop of the kind may have another number of iterations. */
-static bool extent_may_differ(const Expr *extent, LoopKind kind, bool any_number) {
-    return !loop_kind_is_expanded(kind) && is_number(extent, any_number);
+static bool extent_may_differ(const Expr *extent, LoopKind kind, MatchNumbers numbers) {
+    return !loop_kind_is_expanded(kind) && is_number(extent, numbers);
 }
 
 /* --- comparing ---------------------------------------------------------------------------------------------------- */
@@ -53,10 +70,11 @@ static bool pair(Match *match, const void *a, const void *b) {
 }
 
 /* What several statements of the one share may be several in the other: the same number stands there each time. */
-static bool numbers_match(Match *match, NumberPlace place, const Expr *b) {
+static bool numbers_match(Match *match, NumberPlace place, const Expr *b, bool factor) {
     const Expr *a = *place;
+    int64_t least = factor ? 1 : a->type == TYPE_INT64 ? 0 : INT64_MIN;
     intptr_t known = (intptr_t)address_map_get(match->places, place);
-    if (b->kind != a->kind || b->type != a->type || (b->type == TYPE_INT64 && b->integer < 0))
+    if (b->kind != a->kind || b->type != a->type || (b->kind == EXPR_INT && b->integer < least))
         return false;
     if (known)
         return match->second.items[known - 1]->integer == b->integer;
@@ -114,7 +132,7 @@ static bool indices_match(Match *match, const Tensor *tensor, Expr *const *a, Ex
     bool exact = match->exact, inner = address_map_get(&match->inner, tensor), equal = true;
     match->exact |= tensor->scope == SCOPE_REGISTER;
     for (int d = 0; d < count && equal; d++)
-        equal = !inner && !match->exact && index_may_differ(a[d]) ? numbers_match(match, &a[d], b[d])
+        equal = !inner && !match->exact && index_may_differ(a[d]) ? numbers_match(match, &a[d], b[d], false)
                                                                   : exprs_match(match, a[d], b[d]);
     match->exact = exact;
     return equal;
@@ -123,8 +141,8 @@ static bool indices_match(Match *match, const Tensor *tensor, Expr *const *a, Ex
 static bool operands_match(Match *match, const Expr *a, const Expr *b) {
     bool equal = true;
     for (int i = 0; i < a->count && equal; i++)
-        equal = !match->exact && operand_may_differ(a, i, match->any_number)
-                    ? numbers_match(match, &a->args[i], b->args[i])
+        equal = !match->exact && operand_may_differ(a, i, match->numbers)
+                    ? numbers_match(match, &a->args[i], b->args[i], is_factor(a, i))
                     : exprs_match(match, a->args[i], b->args[i]);
     return equal;
 }
@@ -165,8 +183,8 @@ static bool extents_match(Match *match, Expr *const *a, const Expr *b, LoopKind 
     bool exact = match->exact;
     if (!*a || !b)
         return *a == b;
-    if (!exact && extent_may_differ(*a, kind, match->any_number))
-        return numbers_match(match, a, b);
+    if (!exact && extent_may_differ(*a, kind, match->numbers))
+        return numbers_match(match, a, b, false);
     match->exact |= loop_kind_is_expanded(kind);
     bool equal = exprs_match(match, *a, b);
     match->exact = exact;
@@ -235,14 +253,14 @@ static uint64_t expr_hash(MatchHashes *hashes, const Expr *e) {
         return hash;
     hash = hash_mix((uint64_t)e->kind * 64 + (uint64_t)e->type + payload_hash(hashes, e));
     for (int i = 0; i < e->count && e->kind != EXPR_READ; i++)
-        hash = hash_mix(hash + (operand_may_differ(e, i, hashes->any_number) ? 1 : expr_hash(hashes, e->args[i])));
+        hash = hash_mix(hash + (operand_may_differ(e, i, hashes->numbers) ? 1 : expr_hash(hashes, e->args[i])));
     hash |= 1;
     address_map_set(hashes->arena, &hashes->known, e, (void *)(uintptr_t)hash);
     return hash;
 }
 
 static uint64_t extent_hash(MatchHashes *hashes, const Stmt *stmt) {
-    bool number = stmt->extent && extent_may_differ(stmt->extent, stmt->loop, hashes->any_number);
+    bool number = stmt->extent && extent_may_differ(stmt->extent, stmt->loop, hashes->numbers);
     return number ? 1 : expr_hash(hashes, stmt->extent);
 }
 

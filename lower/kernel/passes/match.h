@@ -7,11 +7,18 @@
 /* Where a number may differ: an Expr * in the first nest that is an INT or a REAL there. */
 typedef Expr *const *NumberPlace;
 
+/* Which numbers may differ; ever more. */
+typedef enum MatchNumbers {
+    MATCH_VALUES,   /* those of values */
+    MATCH_ANY,      /* those of indices, conditions and extents, and divisors of values of up to 32 bits, too */
+    MATCH_FACTORS,  /* factors and divisors of indices, too */
+} MatchNumbers;
+
 typedef struct Match {
     Arena *arena;
     const Program *program;
-    bool any_number; /* numbers in indices, conditions on them, and extents may differ, too */
-    int left;        /* nodes that may still be looked at: unshared copies of what the other shares take long */
+    MatchNumbers numbers;
+    int left; /* nodes that may still be looked at: unshared copies of what the other shares take long */
     /* The result, empty at first: */
     Map *to;                      /* tensors and loop variables of the first -> those of the second */
     Map *places;                  /* NumberPlace -> its position in the lists + 1 */
@@ -29,7 +36,7 @@ bool stmts_match(Match *match, const Stmt *first, const Stmt *second);
 /* Hashes of expressions and statements that are equal for nests that match. */
 typedef struct MatchHashes {
     Arena *arena;
-    bool any_number;
+    MatchNumbers numbers;
     Map known; /* Expr -> its hash */
 } MatchHashes;
 uint64_t match_hash(MatchHashes *hashes, const Stmt *stmt);

@@ -17,6 +17,8 @@ enum {
     MANY_NESTS = 32,      /* of a function that is long: others compile quickly, and gain from known addresses */
     ALL_APART = 256,      /* of one in which the others are functions, too: some of LLVM's passes take four times as
                              long for a function of twice the length */
+    MANY_NESTS_LEFT = 512, /* different ones: factors and divisors of indices, quicker as constants, are numbers, too */
+    MANY_NODES = 1 << 15,  /* of one whose nests are long */
     WORTH_CALLING = 16,   /* nodes of a nest that is worth a call */
     MOST_NODES = 1 << 16, /* that are compared: without the limit, of what shares little in one of two, exponential */
     MANY_CLASSES = 64     /* of one hash: more are not compared with */
@@ -66,7 +68,7 @@ static bool join(const Sharing *sharing, Class *class, SharingUnit *unit) {
     Map *own = ARENA_NEW(arena, Map), *places = ARENA_NEW(arena, Map);
     Match match = {.arena = arena,
                    .program = sharing->kernel->program,
-                   .any_number = sharing->hashes.any_number,
+                   .numbers = sharing->hashes.numbers,
                    .left = MOST_NODES,
                    .to = own,
                    .places = places};
@@ -86,17 +88,22 @@ static bool join(const Sharing *sharing, Class *class, SharingUnit *unit) {
     return true;
 }
 
-static bool is_worth_calling(const Sharing *sharing, const Stmt *stmt) {
+static int nodes_of(const Stmt *stmt) {
     int nodes = 0;
+    EACH_STMT(s, stmt)
+        EACH_STMT_EXPR(e, s)
+            nodes++;
+    return nodes;
+}
+
+static bool is_worth_calling(const Sharing *sharing, const Stmt *stmt) {
     bool loops = false;
     EACH_STMT(s, stmt) {
         if (s->kind == STMT_CHECK)
             return false;
         loops |= s->kind == STMT_FOR;
-        EACH_STMT_EXPR(e, s)
-            nodes++;
     }
-    return nodes >= WORTH_CALLING || (loops && sharing->apart) || sharing->kernel->share_each;
+    return nodes_of(stmt) >= WORTH_CALLING || (loops && sharing->apart) || sharing->kernel->share_each;
 }
 
 /* Buffers in memory that are allocated around several nests are tensors of each. */
@@ -115,6 +122,8 @@ static void list_units(Sharing *sharing, Stmt *stmt) {
 }
 
 static void classify(Sharing *sharing, SharingUnit *unit) {
+    if (!is_worth_calling(sharing, unit->stmt))
+        return;
     const void *key = (const void *)(uintptr_t)match_hash(&sharing->hashes, unit->stmt);
     Class *known = address_map_get(&sharing->by_hash, key);
     int left = MANY_CLASSES;
@@ -127,6 +136,21 @@ static void classify(Sharing *sharing, SharingUnit *unit) {
         return;
     list_push(sharing->arena, &sharing->classes, class);
     address_map_set(sharing->arena, &sharing->by_hash, key, class);
+}
+
+static bool has_many_nodes(const Sharing *sharing) {
+    int nodes = 0;
+    for (int u = 0; u < sharing->units.count && nodes < MANY_NODES; u++)
+        nodes += nodes_of(sharing->units.items[u]->stmt);
+    return nodes >= MANY_NODES;
+}
+
+static void classify_all(Sharing *sharing, MatchNumbers numbers) {
+    sharing->classes.count = 0;
+    sharing->by_hash = (Map){0};
+    sharing->hashes = (MatchHashes){.arena = sharing->arena, .numbers = numbers};
+    for (int u = 0; u < sharing->units.count; u++)
+        classify(sharing, sharing->units.items[u]);
 }
 
 /* --- the shared nest ---------------------------------------------------------------------------------------------- */
@@ -174,12 +198,15 @@ static int64_t value_of(const Class *class, const Number *number, int unit) {
 
 static void name_number(const Sharing *sharing, const Class *class, Number *number) {
     const Expr *first = number_at(class, 0, number->place);
-    bool index = first->type == TYPE_INT64;
-    number->var = var_new(sharing->arena, index ? VAR_SIZE : VAR_SCALAR, first->type, "number", NULL);
-    number->var->number = true;
-    for (int u = 0; u < class->units.count && index; u++) {
+    Var *var = var_new(sharing->arena, first->type == TYPE_INT64 ? VAR_SIZE : VAR_SCALAR, first->type, "number", NULL);
+    number->var = var;
+    var->number = true;
+    var->least = 1; /* no closer: a class of one is like others */
+    var->most = INT64_MIN;
+    for (int u = 0; u < class->units.count; u++) {
         int64_t value = value_of(class, number, u);
-        number->var->most = value > number->var->most ? value : number->var->most;
+        var->least = value < var->least ? value : var->least;
+        var->most = value > var->most ? value : var->most;
     }
 }
 
@@ -279,16 +306,14 @@ void pass_share(Kernel *kernel) {
     if (kernel->nest)
         return;
     list_units(&sharing, kernel->body);
-    if (sharing.units.count < MANY_NESTS && !kernel->share_each)
+    sharing.apart = sharing.units.count >= ALL_APART || has_many_nodes(&sharing);
+    if (sharing.units.count < MANY_NESTS && !sharing.apart && !kernel->share_each)
         return;
-    sharing.apart = sharing.units.count >= ALL_APART;
-    sharing.hashes = (MatchHashes){.arena = arena, .any_number = sharing.apart || kernel->number_each};
-    for (int u = 0; u < sharing.units.count; u++) {
-        SharingUnit *unit = sharing.units.items[u];
-        address_map_set(arena, &units, unit->stmt, unit);
-        if (is_worth_calling(&sharing, unit->stmt))
-            classify(&sharing, unit);
-    }
+    for (int u = 0; u < sharing.units.count; u++)
+        address_map_set(arena, &units, sharing.units.items[u]->stmt, sharing.units.items[u]);
+    classify_all(&sharing, sharing.apart ? MATCH_ANY : kernel->number_each ? MATCH_FACTORS : MATCH_VALUES);
+    if (sharing.classes.count > MANY_NESTS_LEFT)
+        classify_all(&sharing, MATCH_FACTORS);
     for (int c = 0; c < sharing.classes.count; c++)
         if (sharing.classes.items[c]->units.count > 1 || sharing.apart || kernel->share_each)
             make_nest(&sharing, sharing.classes.items[c]);

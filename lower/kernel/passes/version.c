@@ -25,6 +25,7 @@ enum { COPIED_NODES = 16, FEWEST_COPIED = 2, NODES_MOST = 1 << 16, FUNCTION_NODE
 
 typedef struct Condition {
     Expr *expr;
+    uint64_t key; /* of it */
     bool guard; /* of a statement, not of a read */
     bool index; /* of indices alone (within.c) */
     bool cheap; /* of such that cost little: alone they make no copies */
@@ -80,9 +81,9 @@ static const Stmt *innermost(const Version *v) {
     return v->inner.count ? v->inner.items[v->inner.count - 1] : NULL;
 }
 
-static Condition *known_condition(const Version *v, const Expr *expr) {
+static Condition *known_condition(const Version *v, const Expr *expr, uint64_t key) {
     for (int i = 0; i < v->found.count; i++)
-        if (expr_equal(v->found.items[i].expr, expr))
+        if (v->found.items[i].key == key && expr_equal(v->found.items[i].expr, expr))
             return &v->found.items[i];
     return NULL;
 }
@@ -91,13 +92,14 @@ static Condition *known_condition(const Version *v, const Expr *expr) {
  * ready when that is. */
 static void add_condition(Version *v, Expr *expr, bool guard, bool index, bool cheap) {
     Condition c = {.expr = expr,
+                   .key = expr_key(expr),
                    .guard = guard,
                    .index = index,
                    .cheap = cheap,
                    .ready = true,
                    .uniform = true,
                    .inside = innermost(v)};
-    Condition *known = known_condition(v, expr);
+    Condition *known = known_condition(v, expr, c.key);
     if (known) {
         known->index &= index;
         known->cheap &= cheap;
@@ -227,7 +229,7 @@ static void collect(Version *v, Stmt *stmt, int64_t copies) {
 
 static bool all_ready(const Version *v, const ExprList *conditions) {
     for (int i = 0; i < conditions->count; i++) {
-        const Condition *known = known_condition(v, conditions->items[i]);
+        const Condition *known = known_condition(v, conditions->items[i], expr_key(conditions->items[i]));
         if (!known || !known->ready)
             return false;
     }
