@@ -69,6 +69,7 @@ int main(int argc, char **argv) {
     if (argc > 1 && !strcmp(argv[1], "--worker"))
         return worker_main(argc - 1, argv + 1);
     catch_memory_ends();
+    keep_freed_memory();
     Arena *arena = arena_new();
     Options options;
     if (wants_json(argc, argv))

@@ -16,6 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 enum { ALIGNMENT = 16, FIRST_BLOCK = 16 << 10, LARGEST_BLOCK = 1 << 20, ZEROED_PIECE = 1 << 10 };
 enum { GAP = SANITIZES_ADDRESSES ? ALIGNMENT : 0 };
@@ -48,6 +51,13 @@ void *memory_given(void *memory) {
     if (!memory)
         out_of_memory();
     return memory;
+}
+
+void keep_freed_memory(void) {
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
 }
 
 static ArenaBlock *block_new(size_t capacity) {

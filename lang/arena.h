@@ -18,6 +18,9 @@ _Noreturn void out_of_memory(void);
 void end_without_memory_by(void (*end)(void));
 /* What malloc, calloc or realloc gave; NULL ends the program. */
 void *memory_given(void *memory);
+/* From now on freed memory stays for what is allocated next: otherwise it returns to the system, and comes back as new
+ * pages. */
+void keep_freed_memory(void);
 
 Arena *arena_new(void);
 void arena_free(Arena *arena); /* NULL is allowed */

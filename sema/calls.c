@@ -422,7 +422,7 @@ static bool check_brackets(CallFrame *frame, const AstDef *def, const AstExpr *c
 static bool check_growth(CallFrame *frame, const AstExpr *call) {
     enum { DEPTH_LIMIT = 400 };
     Builder *builder = frame->builder;
-    int64_t limit = 4 * (int64_t)statement_limit(builder); /* some only call others */
+    int64_t limit = 5 * (int64_t)statement_limit(builder); /* some only call others */
     if (builder->checker->depth < DEPTH_LIMIT && ++builder->calls < limit)
         return true;
     if (builder->calls <= limit)

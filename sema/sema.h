@@ -28,7 +28,7 @@ typedef struct SemaOptions {
 } SemaOptions;
 
 /* Of a function, with its loops and calls written out, where nothing else is asked for: compiling it takes seconds. */
-enum { STATEMENT_LIMIT = 5000 };
+enum { STATEMENT_LIMIT = 4000 };
 
 /* Of a unit, sizes included: code generators take time quadratic in them. */
 enum { UNIT_ARGUMENT_LIMIT = 4096 };

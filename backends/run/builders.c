@@ -14,9 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -79,14 +76,6 @@ static char *build(Arena *arena, const Builders *pool, int64_t program, const ch
     return pool->options.backend->emit(&kernel, 1, pool->target, &emit_options, bytes, why);
 }
 
-/* Keeps freed memory for the next build: otherwise it returns to the system and comes back as new pages. */
-static void keep_memory(void) {
-#ifdef __GLIBC__
-    mallopt(M_MMAP_THRESHOLD, 1 << 30);
-    mallopt(M_TRIM_THRESHOLD, 1 << 30);
-#endif
-}
-
 /* Each builder makes and sends contents once. */
 static void put_left_out(Arena *arena, Arena *kept, const LeftOut *left_out, ContentsTable *told, Wire *wire) {
     wire_put_integer(wire, left_out->constants.count);
@@ -138,7 +127,7 @@ static _Noreturn void run_builder(const Builders *pool, pid_t parent, bool first
     child_begin(parent);
     setpgid(0, 0);
     end_without_memory_by(end_builder_without_memory);
-    keep_memory();
+    keep_freed_memory();
     /* own descriptors: flock goes by open file. The compiler limits how long a builder may wait. */
     DeviceLock lock = device_lock_open(pool->arena, (WaitLimit){0}, first ? LOCK_TELLS : LOCK_SILENT);
     Wire wire = {0};

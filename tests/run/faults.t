@@ -308,21 +308,21 @@ sed 's/def f(float(N, \(.*\)) a) ->.*/def f(float(N) a) -> (y) { y(N, \1) = a(0)
 fault 1 "a tensor has at most 64 dimensions" "as many indices of a result" -fsyntax-only indices.tensor
 awk 'BEGIN { print "def f(float(N) a) -> (y) { t0(i) = a(i)"
     for (i = 1; i < 100000; i++) print "t" i "(i) = t" i - 1 "(i) + 1"; print "y(i) = t99999(i) }" }' >long.tensor
-fault 1 "a function has at most 5000 statements" "a hundred thousand statements" -fsyntax-only long.tensor
+fault 1 "a function has at most 4000 statements" "a hundred thousand statements" -fsyntax-only long.tensor
 is "$(grep -c ': error: ' "$work/err")" 1 "it is said once"
 sed 's/{ t0/{ scan i { t0/; s/}$/} }/' long.tensor >scan.tensor
-fault 1 "a function has at most 5000 statements" "as many in a scan" -fsyntax-only scan.tensor
+fault 1 "a function has at most 4000 statements" "as many in a scan" -fsyntax-only scan.tensor
 awk 'BEGIN { print "def g(float(N) a) -> (y) { t0(i) = a(i)"
     for (i = 1; i < 2000; i++) print "t" i "(i) = t" i - 1 "(i) + 1"; print "y(i) = t1999(i) }"
     print "def f(float(N) a) -> (y) { b = g(a) c = g(b) d = g(c) e = g(d) y = g(e) }" }' >long.tensor
-fault 1 "long\.tensor.*error: a function has at most 5000 statements" "ten thousand in five calls" \
+fault 1 "long\.tensor.*error: a function has at most 4000 statements" "ten thousand in five calls" \
     -fsyntax-only long.tensor
 awk 'BEGIN { print "def g(float(N) a) -> (b) { b(i) = a(i) + 1 }"; print "def f(float(N) a) -> (b) { b = g(a)"
     for (i = 0; i < 100000; i++) print "b = g(b)"; print "}" }' >long.tensor
 # shellcheck disable=SC2016 # of the other shell
 exits 1 "a hundred thousand calls for results of one name, in processor time" \
     sh -c 'ulimit -t 30 && exec "$0" -fsyntax-only long.tensor' "$TENSORC"
-like "$(cat "$work/err")" 'long\.tensor:5002:.*error: a function has at most 5000 statements' "with the limit"
+like "$(cat "$work/err")" 'long\.tensor:4002:.*error: a function has at most 4000 statements' "with the limit"
 awk 'BEGIN { print "instr q(float(4) acc, float(4) a) on x86 { acc(i) += a(i) } ="
     for (i = 0; i < 400000; i++) print "\"x\""; print "def f(float(N) a) -> (y) { y(i) = a(i) }" }' >long.tensor
 # shellcheck disable=SC2016 # of the other shell

@@ -6,8 +6,8 @@ cd "$work" || exit 1
 
 seconds=60 scans=9000 steps=3600 deep=10000
 if sanitized; then seconds=600 scans=2000 steps=1000 deep=2000; fi # their frames are large, allocations nested
-# within STATUS NAME ARGUMENT...: the compiler ends with this status in so many seconds of a processor.
 many=-fmax-statements=20000
+# within STATUS NAME ARGUMENT...: the compiler ends with this status in so many seconds of a processor.
 within() {
     within_status=$1 within_name=$2; shift 2
     # shellcheck disable=SC2016 # of the other shell
@@ -22,7 +22,7 @@ def step(float(N) x) -> (y) { y(i) = (x(i - 1) else wrap) + (x(i + 1) else edge)
 def f(float(N) x) -> (y) { y(i) = x(i)  for l in 0:4000 { y = step(y) } }
 export f(N=1000)
 EOF
-within 0 "a loop of four thousand calls" -O1 -c loop.tensor -o loop.o
+within 0 "a loop of four thousand calls" $many -O1 -c loop.tensor -o loop.o
 awk 'BEGIN { print "def g0(float(N) x) -> (y) { y(i) = (x(i - 1) else edge) + x(i) }"
     for (i = 1; i <= 13; i++) printf "def g%d(float(N) x) -> (y) { y = g%d(g%d(x)) }\n", i, i - 1, i - 1
     print "export g13(N=100)" }' >doubled.tensor
@@ -91,7 +91,7 @@ cat >newton.tensor <<'EOF'
 def f(float(N) x) -> (y) { y(i) = x(i)  for l in 0:4000 { y(i) = y(i) - (y(i) * y(i) - x(i)) / (2 * y(i) + 0.1) } }
 export f
 EOF
-within 0 "four thousand values in registers, one after another" -O2 -c newton.tensor -o newton.o
+within 0 "four thousand values in registers, one after another" $many -O2 -c newton.tensor -o newton.o
 cat >kinds.tensor <<'EOF'
 def f(float(N) x) -> (y) {
     y(i) = x(i)

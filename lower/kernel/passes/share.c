@@ -17,7 +17,7 @@ enum {
     MANY_NESTS = 32,      /* of a function that is long: others compile quickly, and gain from known addresses */
     ALL_APART = 256,      /* of one in which the others are functions, too: some of LLVM's passes take four times as
                              long for a function of twice the length */
-    MANY_NESTS_LEFT = 512, /* different ones: factors and divisors of indices, quicker as constants, are numbers, too */
+    MANY_NESTS_LEFT = 256, /* different ones: factors and divisors of indices, quicker as constants, are numbers, too */
     MANY_NODES = 1 << 15,  /* of one whose nests are long */
     WORTH_CALLING = 16,   /* nodes of a nest that is worth a call */
     MOST_NODES = 1 << 16, /* that are compared: without the limit, of what shares little in one of two, exponential */
