@@ -427,7 +427,9 @@ static void print_nest(Printer *p, const SharedNest *nest) {
         if (number->kind == VAR_SCALAR)
             text_add(p->text, "%s ", element_info[number->type].spelling);
         print_name(p, number, number->name);
-        if (number->kind == VAR_SIZE)
+        if (!type_is_float(number->type) && number->least)
+            text_add(p->text, " from %lld", (long long)number->least);
+        if (!type_is_float(number->type))
             text_add(p->text, " to %lld", (long long)number->most);
     }
     text_add(p->text, ")");

@@ -28,14 +28,18 @@ ok "the loop IR has the nests" grep -q '^nest 1(float ' ir
 ok "and where they run" grep -q '^run nest 1(' ir
 # Where no two are equal, those of a very long function are apart nevertheless.
 cat >apart.tensor <<'EOF'
+def step[L](float(N) y) -> (float(N) z) {
+    t(i) = (y(i - L) else wrap) * (L * 0.001 + 0.5) where i in 0:N + L
+    z(i) = t(i + L) + i / (L + 2)
+}
 def f(float(N) x) -> (y) {
     y(i) = x(i)
-    for l in 0:STEPS { y(i) = (y(i - l) else wrap) * (l * 0.001 + 0.5) + i / (l + 2) where i in 0:N }
+    for l in 0:STEPS { y = step[L=l](y) }
 }
 export f
 EOF
-sed 's/STEPS/300/' apart.tensor >many.tensor
-sed 's/STEPS/60/' apart.tensor >fewer.tensor
+sed 's/STEPS/150/' apart.tensor >many.tensor
+sed 's/STEPS/30/' apart.tensor >fewer.tensor
 capture "$TENSORC" -w -O0 --target=x86-64-v3 --explain-schedule -c many.tensor -o many.o
 like "$(cat out)" "the function is long, so nests are functions of their own: 301" "nests that differ are functions"
 runs "and compute what is interpreted" "$TENSORC" -run -w -O1 -DN=37 many.tensor
@@ -63,6 +67,29 @@ done
 for level in -O0 -O1 "-O2 --threads=1" "-O2 -fstrict"; do
     # shellcheck disable=SC2086
     runs "and compute what is interpreted with $level" "$TENSORC" -run -w $level numbers.tensor
+done
+# In a very long function divisors and factors are such numbers, too.
+cat >divisors.tensor <<'EOF'
+def f(int32(N) x, uint8(N) b) -> (y, c) {
+    y(i) = x(i)
+    c(i) = b(i)
+    for l in 0:300 {
+        y(i) = (y(i) * (2 * l + 1) + c(i)) % (l + 7) - y(i) / (l + 3) * 100
+        c(i) = c(i) / uint8(l % 200 + 1) + uint8(y(i)) + b((i * (l + 2)) % N)
+        y(i) = y(i) * 5 + y(i / (l + 2)) where i in 0:N
+    }
+}
+export f(N=37)
+EOF
+for target in x86-64-v3 aarch64; do
+    capture "$TENSORC" -w -O2 --target="$target" --explain-schedule -c divisors.tensor -o divisors.o
+    functions=$(sed -n 's/^equal nests are one function: [0-9]* nests, \([0-9]*\) functions$/\1/p' out)
+    ok "steps that differ in divisors are a few functions for $target: ${functions:-none}" \
+        test "${functions:-999}" -lt 20
+done
+for level in -O0 -O1 "-O2 --threads=1" "-O2 -fstrict -DN=36"; do
+    # shellcheck disable=SC2086
+    runs "and compute what is interpreted with $level" "$TENSORC" -run -w $level divisors.tensor
 done
 # What is known of a number is what is known of those that it stands for: these products wrap.
 cat >wraps.tensor <<'EOF'

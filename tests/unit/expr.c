@@ -475,6 +475,30 @@ static void test_programs(Fixture *f) {
             "a program as text");
 }
 
+static void test_keys(Fixture *f) {
+    Arena *a = f->arena;
+    Expr *i = f->i, *j = f->j, *three = num(f, 3), *four = num(f, 4);
+    ok(expr_key(add(f, i, three)) == expr_key(add(f, i, num(f, 3))), "equal expressions have one key");
+    ok(expr_key(add(f, i, three)) != expr_key(add(f, i, four)), "others have others");
+    Expr *product = binary(f, OP_MUL, i, j), *other = binary(f, OP_MUL, j, f->N);
+    ok(expr_key(product) == expr_key(binary(f, OP_MUL, j, i)), "the factors of a product have no order");
+    ok(expr_key(binary(f, OP_MUL, i, three)) != expr_key(binary(f, OP_MUL, i, four)), "but they count");
+    Expr *left = binary(f, OP_MUL, product, f->N), *right = binary(f, OP_MUL, i, other);
+    ok(expr_key(left) == expr_key(right), "nor are they grouped");
+    Expr *deep = i;
+    for (int d = 0; d < 60; d++)
+        deep = add(f, deep, deep);
+    ok(expr_key(deep), "what is shared sixty times has one as soon");
+    Facts many = {500, ARENA_ARRAY(a, Expr *, 500)};
+    for (int k = 0; k < many.count; k++)
+        many.facts[k] = binary(f, OP_LE, binary(f, OP_MOD, i, num(f, k + 2)), f->N);
+    many.facts[499] = binary(f, OP_LE, j, i);
+    is_int(expr_prove(a, binary(f, OP_LE, j, add(f, i, num(f, 1))), &many), 1, "the last of many facts is looked at");
+    many.facts[499] = many.facts[0];
+    many.facts[0] = binary(f, OP_LE, j, i);
+    is_int(expr_prove(a, binary(f, OP_LE, j, add(f, i, num(f, 1))), &many), 1, "and the first");
+}
+
 static void test_targets(void) {
     ok(target_find("x86-64-v4") && !target_find("x86-64-v9"), "targets are found by name");
     const Target *target = target_find("x86-64-v3");
@@ -505,6 +529,7 @@ int main(void) {
     test_proofs(&fixture);
     test_evaluation(&fixture);
     test_programs(&fixture);
+    test_keys(&fixture);
     test_targets();
     arena_free(arena);
     return done_testing();

@@ -201,6 +201,43 @@ static void test_offsets(void) {
     arena_free(arena);
 }
 
+static int32_t floor_quotient(int32_t a, int32_t b) {
+    return a / b - (a % b < 0);
+}
+
+/* 600 steps y(i) = 3 * (y(i) % (s + 7)) + y(i) / (s + 3) + y(i / (s + 2)) - y((i * (s + 5)) % 37): by the least and by
+ * the largest divisors, of dividends of either sign. */
+static void test_factors(void) {
+    enum { STEPS = 600 };
+    Arena *arena = arena_new();
+    const Kernel *kernel =
+        kernel_of(arena,
+                  "def f(int32(37) x) -> (y) { y(i) = x(i) for l in 0:600 {\n"
+                  "t(i) = 3 * (y(i) % (l + 7)) + y(i) / (l + 3) + y(i / (l + 2)) - y((i * (l + 5)) % 37)\n"
+                  "where i in 0:37  y(i) = t(i) - 9 * int32(i) } }",
+                  false);
+    int32_t x[WIDTH], y[WIDTH], expected[WIDTH], before[WIDTH];
+    const char *fault;
+    for (int i = 0; i < WIDTH; i++)
+        expected[i] = x[i] = i * 7919 % 1000 - 500;
+    for (int s = 0; s < STEPS; s++) {
+        memcpy(before, expected, sizeof before);
+        for (int i = 0; i < WIDTH; i++) {
+            int32_t rest = before[i] - floor_quotient(before[i], s + 7) * (s + 7);
+            expected[i] = 3 * rest + floor_quotient(before[i], s + 3) + before[i / (s + 2)] -
+                          before[i * (s + 5) % WIDTH] - 9 * i;
+        }
+    }
+    ok(kernel->shared.count < 10, "steps that differ in factors and divisors are a few functions: %d",
+       kernel->shared.count);
+    is_int(kernel_run(kernel, NULL, (void *[]){x, y}, &fault), 0, "they return OK");
+    ok(!fault && memcmp(y, expected, sizeof y) == 0, "and compute what C computes");
+    Text text = {.arena = arena};
+    kernel_print(&text, kernel);
+    ok(strstr(text.text, " from 1 to "), "a divisor is known to be at least 1");
+    arena_free(arena);
+}
+
 static void test_text(void) {
     Arena *arena = arena_new();
     Text text = {.arena = arena};
@@ -233,6 +270,7 @@ int main(void) {
     test_cases();
     test_tensors();
     test_offsets();
+    test_factors();
     test_text();
     test_notes();
     return done_testing();
