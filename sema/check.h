@@ -606,6 +606,8 @@ void add_automatic(Arena *arena, Unit *unit, Program *program, const char *name)
 void add_temporaries(Arena *arena, Unit *unit);
 /* Adds the unit's program with one reduction for reductions of reductions, if there are such (joined.c). */
 void add_joined(Arena *arena, Unit *unit);
+/* Adds the unit's program with copies of the operands of products that are read beyond their ends (padded.c). */
+void add_padded(Arena *arena, Unit *unit);
 /* Adds the unit's program with the channels of temporaries as their last dimension, if there are such (channels.c). */
 void add_channels_last(Arena *arena, Unit *unit);
 

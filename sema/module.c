@@ -446,6 +446,7 @@ static void make_export(Checker *checker, const AstExport *export) {
     add_alternatives(checker, called, &bounds, true, &unit, &algorithms);
     add_temporaries(checker->arena, &unit);
     add_joined(checker->arena, &unit);
+    add_padded(checker->arena, &unit);
     add_channels_last(checker->arena, &unit);
     unit.tunes = ARENA_ARRAY(checker->arena, struct TuneSizes, export->tunes.count);
     Map rows = {0};
@@ -478,6 +479,7 @@ static void make_unit_of_def(Checker *checker, Definition *definition) {
     add_alternatives(checker, called, &(Bounds){0}, true, &unit, &algorithms);
     add_temporaries(checker->arena, &unit);
     add_joined(checker->arena, &unit);
+    add_padded(checker->arena, &unit);
     add_channels_last(checker->arena, &unit);
     add_unit(checker, unit);
 }

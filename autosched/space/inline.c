@@ -132,6 +132,16 @@ static bool computed_once(Space *space, const Stage *consumer, const Stage *prod
     return (uses <= 1 || (consumer->reduction_count > 0 && uses * value_nodes(space, producer) <= INLINED_NODES));
 }
 
+/* Whether it takes indices back that are beyond the ends, which takes longer than to read the element. */
+static bool takes_indices_back(Space *space, const Stage *stage) {
+    EACH_VALUE_READ(read, inlined_stage(space, stage))
+        for (int d = 0; d < read->count; d++)
+            EACH_EXPR(e, read->args[d])
+                if (e->kind == EXPR_OP && (e->op == OP_MOD || e->op == OP_MIN || e->op == OP_MAX))
+                    return true;
+    return false;
+}
+
 static bool wants_inlining(Grouping *grouping, const StageUses *facts) {
     const Stage *stage = facts->stage;
     if (facts->grouped || facts->output || facts->reads_initial || stage->combine != COMBINE_NONE ||
@@ -141,7 +151,7 @@ static bool wants_inlining(Grouping *grouping, const StageUses *facts) {
         if (loses_cases(grouping->space, grouping->facts[facts->consumers.items[c]].stage, stage))
             return false;
     OperationCount cost = stage_operations(inlined_stage(grouping->space, stage)->components[0].value);
-    if (cost.operations == 0)
+    if (cost.operations == 0 && !takes_indices_back(grouping->space, stage))
         return true;
     bool once = true, reused = false;
     for (int c = 0; c < facts->consumers.count; c++) {
