@@ -91,7 +91,9 @@ cat >newton.tensor <<'EOF'
 def f(float(N) x) -> (y) { y(i) = x(i)  for l in 0:4000 { y(i) = y(i) - (y(i) * y(i) - x(i)) / (2 * y(i) + 0.1) } }
 export f
 EOF
-within 0 "four thousand values in registers, one after another" $many -O2 -c newton.tensor -o newton.o
+within 0 "four thousand values in registers, one after another" $many -O2 --explain-schedule -c newton.tensor \
+    -o newton.o
+like "$(cat out)" 'equal nests are one function: [0-9]* nests, [0-9] functions' "in parts, as one body would be too long"
 cat >kinds.tensor <<'EOF'
 def f(float(N) x) -> (y) {
     y(i) = x(i)
