@@ -93,7 +93,7 @@ export f
 EOF
 within 0 "four thousand values in registers, one after another" $many -O2 --explain-schedule -c newton.tensor \
     -o newton.o
-like "$(cat out)" 'equal nests are one function: [0-9]* nests, [0-9] functions' "in parts, as one body would be too long"
+like "$(cat out)" 'equal nests are one function: [0-9]* nests, [0-9] functions' "in equal parts"
 cat >kinds.tensor <<'EOF'
 def f(float(N) x) -> (y) {
     y(i) = x(i)
