@@ -404,6 +404,27 @@ uint64_t expr_key(const Expr *e) {
     return key_of(e, DEPTH);
 }
 
+static bool is_gather(const Expr *e) {
+    for (int i = 0; i < e->count && e->kind == EXPR_READ; i++)
+        if (expr_reads(e->args[i]))
+            return true;
+    return false;
+}
+
+static bool is_long_division(const Expr *e) {
+    int64_t divisor;
+    return (expr_is_op(e, OP_DIV) || expr_is_op(e, OP_MOD)) && type_is_integer(e->type) &&
+           !(expr_is_int(e->args[1], &divisor) && divisor > 0 && (divisor & (divisor - 1)) == 0);
+}
+
+int expr_effort(const Expr *e) {
+    enum { GATHER = 64, DIVISION = 16 };
+    int effort = 0;
+    EACH_EXPR(part, e)
+        effort += is_gather(part) ? GATHER : is_long_division(part) ? DIVISION : 1;
+    return effort;
+}
+
 const Expr *expr_next(TreeWalk *walk) {
     const Expr *e = walk->at;
     if (!e)

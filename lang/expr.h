@@ -49,6 +49,9 @@ bool expr_equal(const Expr *a, const Expr *b); /* structurally, places aside */
 /* The same of equal ones, and of products that have the same factors in another order; others that differ near their
  * root have others. */
 uint64_t expr_key(const Expr *e);
+/* How long it takes to make code of it, in simple nodes: reads by indices that are read themselves are done lane by
+ * lane, and an integer division takes a dozen instructions. */
+int expr_effort(const Expr *e);
 typedef LIST(Expr *) ExprList;
 bool expr_is_listed(const ExprList *list, const Expr *e); /* it or an equal one */
 bool expr_equal_or_absent(const Expr *a, const Expr *b);  /* the same of what may be NULL, as guards may */

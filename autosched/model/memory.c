@@ -280,19 +280,23 @@ static bool covers(const StageFacts *other, const AccessFacts *by, const StageFa
 enum { COMPARED = 256 }; /* accesses of earlier stages: in a fused nest of thousands each has as many before it */
 
 /* Whether an earlier stage in the same iteration of common loops touched as much of the tensor, and all that both touch
- * there stays in the cache. */
-static bool was_touched_before(const Profile *profile, const StageFacts *stage, const AccessFacts *access,
-                               double cache) {
+ * there stays in the cache. bodies: of the stage and of each other one together, where they are known. */
+static bool was_touched_before(const Profile *profile, const StageFacts *stage, const AccessFacts *access, double cache,
+                               double *bodies) {
     int before = 0, left = COMPARED;
     while (before < profile->stage_count && profile->stages[before].stage != stage->stage)
         before++;
     for (int s = before - 1; s >= 0 && left > 0; s--) {
         const StageFacts *other = &profile->stages[s];
         int common = common_loops(stage, other);
-        for (int a = 0; a < other->access_count && common > 0 && left > 0; a++, left--)
-            if (covers(other, &other->accesses[a], stage, access, common) &&
-                body_bytes(stage, common) + body_bytes(other, common) - line_bytes(stage, access, common) <= cache)
+        for (int a = 0; a < other->access_count && common > 0 && left > 0; a++, left--) {
+            if (!covers(other, &other->accesses[a], stage, access, common))
+                continue;
+            if (bodies[s] == 0)
+                bodies[s] = body_bytes(stage, common) + body_bytes(other, common);
+            if (bodies[s] - line_bytes(stage, access, common) <= cache)
                 return true;
+        }
     }
     return false;
 }
@@ -303,13 +307,14 @@ static bool was_touched_before(const Profile *profile, const StageFacts *stage, 
 static double moved_bytes(const Profile *profile, const StageFacts *stage, int depth, double cache, int level,
                           double *sequences) {
     const Machine *machine = stage->machine;
-    double bytes[2] = {0};
+    double bytes[2] = {0}, bodies[profile->stage_count + 1];
+    memset(bodies, 0, sizeof bodies);
     for (int a = 0; a < stage->access_count; a++) {
         const AccessFacts *access = &stage->accesses[a];
         double moved = line_bytes(stage, access, depth) * shifted_times(stage, access, depth);
         moved *= entered(stage, access, depth);
         moved *= access->write                                       ? machine->written_times[level]
-                 : was_touched_before(profile, stage, access, cache) ? 0
+                 : was_touched_before(profile, stage, access, cache, bodies) ? 0
                                                                      : 1;
         if (moved == 0)
             continue;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Groups with expensive points get only a part of the points. */
-enum { MANY_GENES = 32, FEW_READS = 6, MANY_STAGES = 16, MOST_PARTS = 32 };
+enum { MANY_GENES = 32, FEW_READS = 6, MANY_READS = 64, MANY_STAGES = 16, MOST_PARTS = 32 };
 /* Points to choose a schedule from: in all, of which a group has no more than a part, and the least of a group. */
 enum { MODEL_POINTS = 2000, MODEL_POINTS_MORE = 10000, ROUGH_POINTS = 320, MOST_OF_A_GROUP = 2 };
 enum { MODEL_POINTS_OF_MANY = 4000 }; /* of a function of many groups: MODEL_POINTS would leave each too few */
@@ -51,13 +51,19 @@ static void share_points(const Space *space, const int *same, int points, int le
     }
 }
 
-/* The most reads of a stage in the group. */
-static int most_reads(const Group *group) {
+static int reads_of(const Stage *stage) {
+    int reads = 0;
+    EACH_VALUE_READ(read, stage)
+        reads++;
+    return reads;
+}
+
+/* The most reads of a stage in the group; with those of what is inlined where they are very many. */
+static int most_reads(Space *space, const Group *group) {
     int most = 0;
     for (int s = 0; s < group->stage_count; s++) {
-        int reads = 0;
-        EACH_VALUE_READ(read, group->stages[s])
-            reads++;
+        int reads = reads_of(group->stages[s]), all = reads_of(inlined_stage(space, group->stages[s]));
+        reads = all > MANY_READS ? all : reads;
         most = reads > most ? reads : most;
     }
     return most;
@@ -68,7 +74,7 @@ static int most_reads(const Group *group) {
 static int parts_of_budget(Space *space, int number) {
     Group *group = space->groups.items[number];
     const Program *part = group_program(space, group);
-    int reads = most_reads(group), parts = reads * reads / (FEW_READS * FEW_READS);
+    int reads = most_reads(space, group), parts = reads * reads / (FEW_READS * FEW_READS);
     int least = group->genes.count > MANY_GENES ? 4 : 1;
     bool steps = part->scan_count > 0 && (part == space->program || group->root->scan);
     int stages = steps ? part->stage_count : group->stage_count; /* each point is a nest of all of them */

@@ -153,8 +153,6 @@ void space_keep_stages(Space *space);
 void space_keep_apart(Space *space);
 /* Inlines a stage, by the given statement, into so many readers. False: not legal. */
 bool space_inline(Space *space, const Prim *prim, int stage, const int *readers, int count);
-/* The stage after inlining: its reads name what the loops really touch. */
-const Stage *inlined_stage(const Space *space, const Stage *stage);
 /* Whether the statement is legal for a stage of a scan, beside what is said of the scan already. */
 bool scan_allows(Space *space, const Prim *prim, int stage);
 /* Whether a stage of a scan is computed in its steps: no common statement takes it out. */

@@ -108,10 +108,7 @@ bool values_use(const Stage *consumer, const Stage *producer) {
 }
 
 int value_nodes(Space *space, const Stage *stage) {
-    int nodes = 0;
-    EACH_EXPR(e, inlined_stage(space, stage)->components[0].value)
-        nodes++;
-    return nodes;
+    return expr_effort(inlined_stage(space, stage)->components[0].value);
 }
 
 /* Whether each element is computed once in a consumer: read element by element, or for the initial value. A reduction

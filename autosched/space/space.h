@@ -232,6 +232,8 @@ extern const Mutation mutations[GENE_KINDS]; /* by GeneKind */
 /* Changes one gene that matters, drawn by the weights of the kinds, or among those of one kind (-1: all). False: there
  * is none, or no change fits; then the point is as it was. */
 bool point_mutate_by(Space *space, Random *random, int kind, int *point);
+/* The stage after inlining: its reads name what the loops really touch. */
+const Stage *inlined_stage(const Space *space, const Stage *stage);
 /* The program that a group's nests are built from: its part, or the whole. */
 const Program *group_program(Space *space, Group *group);
 /* The group of another space that has the same points: of a program that differs in what is given with it alone, where

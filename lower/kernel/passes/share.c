@@ -18,7 +18,7 @@ enum {
     ALL_APART = 256,      /* of one in which the others are functions, too: some of LLVM's passes take four times as
                              long for a function of twice the length */
     MANY_NESTS_LEFT = 256, /* different ones: factors and divisors of indices, quicker as constants, are numbers, too */
-    MANY_NODES = 1 << 15,  /* of one whose nests are long */
+    LONG_EFFORT = 1 << 15, /* of one whose nests are long (expr_effort) */
     WORTH_CALLING = 16,   /* nodes of a nest that is worth a call */
     MOST_NODES = 1 << 16, /* that are compared: without the limit, of what shares little in one of two, exponential */
     MANY_CLASSES = 64     /* of one hash: more are not compared with */
@@ -96,6 +96,16 @@ static int nodes_of(const Stmt *stmt) {
     return nodes;
 }
 
+static int effort_of(const Stmt *stmt) {
+    int effort = 0;
+    EACH_STMT(s, stmt) {
+        for (int i = 0; i < s->index_count; i++)
+            effort += expr_effort(s->index[i]);
+        effort += (s->value ? expr_effort(s->value) : 0) + (s->condition ? expr_effort(s->condition) : 0);
+    }
+    return effort;
+}
+
 static bool is_worth_calling(const Sharing *sharing, const Stmt *stmt) {
     bool loops = false;
     EACH_STMT(s, stmt) {
@@ -138,11 +148,19 @@ static void classify(Sharing *sharing, SharingUnit *unit) {
     address_map_set(sharing->arena, &sharing->by_hash, key, class);
 }
 
-static bool has_many_nodes(const Sharing *sharing) {
-    int nodes = 0;
-    for (int u = 0; u < sharing->units.count && nodes < MANY_NODES; u++)
-        nodes += nodes_of(sharing->units.items[u]->stmt);
-    return nodes >= MANY_NODES;
+static bool takes_long(const Sharing *sharing) {
+    int effort = 0;
+    for (int u = 0; u < sharing->units.count && effort < LONG_EFFORT; u++)
+        effort += effort_of(sharing->units.items[u]->stmt);
+    return effort >= LONG_EFFORT;
+}
+
+/* Whether the nests that are left are still too many, or too long. */
+static bool are_left(const Sharing *sharing) {
+    int effort = 0;
+    for (int c = 0; c < sharing->classes.count && effort < LONG_EFFORT; c++)
+        effort += effort_of(sharing->classes.items[c]->units.items[0]->stmt);
+    return sharing->apart && (sharing->classes.count > MANY_NESTS_LEFT || effort >= LONG_EFFORT);
 }
 
 static void classify_all(Sharing *sharing, MatchNumbers numbers) {
@@ -306,13 +324,13 @@ void pass_share(Kernel *kernel) {
     if (kernel->nest)
         return;
     list_units(&sharing, kernel->body);
-    sharing.apart = sharing.units.count >= ALL_APART || has_many_nodes(&sharing);
+    sharing.apart = sharing.units.count >= ALL_APART || takes_long(&sharing);
     if (sharing.units.count < MANY_NESTS && !sharing.apart && !kernel->share_each)
         return;
     for (int u = 0; u < sharing.units.count; u++)
         address_map_set(arena, &units, sharing.units.items[u]->stmt, sharing.units.items[u]);
     classify_all(&sharing, sharing.apart ? MATCH_ANY : kernel->number_each ? MATCH_FACTORS : MATCH_VALUES);
-    if (sharing.classes.count > MANY_NESTS_LEFT)
+    if (are_left(&sharing))
         classify_all(&sharing, MATCH_FACTORS);
     for (int c = 0; c < sharing.classes.count; c++)
         if (sharing.classes.items[c]->units.count > 1 || sharing.apart || kernel->share_each)
