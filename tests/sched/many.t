@@ -15,7 +15,10 @@ splits() { printf 'for (i = 0; i < n; i++)
 # within STATUS NAME FILE: this exit status, in seconds of a processor that a sanitizer has more of.
 seconds=15
 if sanitized; then seconds=300; fi
-within() { exits "$1" "$2" sh -c "ulimit -t $seconds; exec \"\$@\"" - "$TENSORC" -O1 --threads=1 -w -c "$3" -o out.o; }
+within() {
+    exits "$1" "$2" sh -c "ulimit -t $seconds; exec \"\$@\"" - "$TENSORC" -O1 --threads=1 -fmax-statements=20000 -w \
+        -c "$3" -o out.o
+}
 
 many "$(splits 2 '')" 15000 >nested.tensor
 within 1 "fifteen thousand splits, most of which do not fit" nested.tensor

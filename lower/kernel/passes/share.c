@@ -18,7 +18,7 @@ enum {
     ALL_APART = 256,      /* of one in which the others are functions, too: some of LLVM's passes take four times as
                              long for a function of twice the length */
     MANY_NESTS_LEFT = 256, /* different ones: factors and divisors of indices, quicker as constants, are numbers, too */
-    LONG_EFFORT = 1 << 15, /* of one whose nests are long (expr_effort) */
+    LONG_EFFORT = 1 << 18, /* of one whose nests are long (expr_effort) */
     WORTH_CALLING = 16,   /* nodes of a nest that is worth a call */
     MOST_NODES = 1 << 16, /* that are compared: without the limit, of what shares little in one of two, exponential */
     MANY_CLASSES = 64     /* of one hash: more are not compared with */
