@@ -95,7 +95,7 @@ static bool note_channels(Transposition *transposition, const Tensor *tensor, in
     return true;
 }
 
-static bool read_uses(const Expr *read, const Var *axis) {
+bool read_uses(const Expr *read, const Var *axis) {
     for (int d = 0; d < read->count; d++)
         if (expr_uses_var(read->args[d], axis))
             return true;

@@ -602,6 +602,9 @@ void add_alternatives(Checker *checker, Definition *definition, const Bounds *bo
 
 /* Adds a program of the same operations in other stages, which no def asks for. */
 void add_automatic(Arena *arena, Unit *unit, Program *program, const char *name);
+/* Where stages of such a program stand in new places: its requirements stay behind those that they stood behind. */
+void move_requirements(Arena *arena, Program *program, const int *places);
+bool read_uses(const Expr *read, const Var *axis); /* whether an index of the read does (channels.c) */
 /* Adds the unit's program with temporaries for what it computes again, if there is such (temporaries.c). */
 void add_temporaries(Arena *arena, Unit *unit);
 /* Adds the unit's program with one reduction for reductions of reductions, if there are such (joined.c). */

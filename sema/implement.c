@@ -520,6 +520,16 @@ void add_alternatives(Checker *checker, Definition *definition, const Bounds *bo
     }
 }
 
+void move_requirements(Arena *arena, Program *program, const int *places) {
+    const Requirement *before = program->requirements;
+    program->requirements = ARENA_ARRAY(arena, Requirement, program->requirement_count);
+    for (int r = 0; r < program->requirement_count; r++) {
+        program->requirements[r] = before[r];
+        if (before[r].after >= 0)
+            program->requirements[r].after = places[before[r].after];
+    }
+}
+
 void add_automatic(Arena *arena, Unit *unit, Program *program, const char *name) {
     program->meaning = unit->program;
     program->algorithm_count = 1;

@@ -101,26 +101,19 @@ static bool range_of_core(Arena *arena, Expr *core, Expr **least, Expr **extent)
 
 /* --- which reads gain --- */
 
-static bool reads_axis(const Expr *read, const Var *axis) {
-    for (int d = 0; d < read->count; d++)
-        if (expr_uses_var(read->args[d], axis))
-            return true;
-    return false;
-}
-
 /* Whether each element is used along axes of the stage on which the read does not depend. */
 static bool is_used_often(const Stage *stage, const Expr *read) {
     for (int a = 0; a < stage->axis_count; a++) {
         int64_t extent = FEW_USES;
-        if (!reads_axis(read, stage->axes[a]) && (!expr_is_int(stage->axes[a]->extent, &extent) || extent >= FEW_USES))
+        if (!read_uses(read, stage->axes[a]) && (!expr_is_int(stage->axes[a]->extent, &extent) || extent >= FEW_USES))
             return true;
     }
     return false;
 }
 
-static bool suits(const Program *program, const Stage *stage) {
+static bool suits(const Stage *stage) {
     return stage->component_count == 1 && stage->combine != COMBINE_NONE && stage->combine != COMBINE_DECLARED &&
-           stage->reduction_count > 0 && !program->scan_count && stage_first_scatter(stage) == stage->axis_count;
+           stage->reduction_count > 0 && stage_first_scatter(stage) == stage->axis_count;
 }
 
 static bool is_small_enough(const Tensor *copy, const Tensor *tensor) {
@@ -253,16 +246,6 @@ static const Stage *with_padded_reads(Padding *padding, const Stage *stage) {
 
 /* --- the program --- */
 
-static void move_requirements(const Padding *padding, Program *program, const int *places) {
-    const Requirement *before = program->requirements;
-    program->requirements = ARENA_ARRAY(padding->arena, Requirement, program->requirement_count);
-    for (int r = 0; r < program->requirement_count; r++) {
-        program->requirements[r] = before[r];
-        if (before[r].after >= 0)
-            program->requirements[r].after = places[before[r].after];
-    }
-}
-
 static Program *program_of(Padding *padding) {
     const Program *from = padding->program;
     Program *program = ARENA_NEW(padding->arena, Program);
@@ -272,7 +255,7 @@ static Program *program_of(Padding *padding) {
         list_push(padding->arena, &padding->tensors, from->tensors[t]);
     for (int s = 0; s < from->stage_count; s++) {
         const Stage *stage = from->stages[s];
-        stage = suits(from, stage) ? with_padded_reads(padding, stage) : stage;
+        stage = suits(stage) ? with_padded_reads(padding, stage) : stage;
         places[s] = padding->stages.count;
         list_push(padding->arena, &padding->stages, stage);
     }
@@ -280,7 +263,7 @@ static Program *program_of(Padding *padding) {
     program->stage_count = padding->stages.count;
     program->tensors = padding->tensors.items;
     program->tensor_count = padding->tensors.count;
-    move_requirements(padding, program, places);
+    move_requirements(padding->arena, program, places);
     program_list_stages(padding->arena, program);
     return program;
 }

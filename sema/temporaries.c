@@ -315,22 +315,12 @@ static int *make_stages(TemporaryMaking *making, const Stage *const *stages, int
     return places;
 }
 
-static void move_requirements(const TemporaryMaking *making, Program *program, const int *places) {
-    const Requirement *before = program->requirements;
-    program->requirements = ARENA_ARRAY(making->arena, Requirement, program->requirement_count);
-    for (int r = 0; r < program->requirement_count; r++) {
-        program->requirements[r] = before[r];
-        if (before[r].after >= 0)
-            program->requirements[r].after = places[before[r].after];
-    }
-}
-
 static void use_stages(TemporaryMaking *making, Program *program, const int *places) {
     program->stages = making->stages.items;
     program->stage_count = making->stages.count;
     program->tensors = making->tensors.items;
     program->tensor_count = making->tensors.count;
-    move_requirements(making, program, places);
+    move_requirements(making->arena, program, places);
     program_list_stages(making->arena, program);
 }
 

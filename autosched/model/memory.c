@@ -313,9 +313,9 @@ static double moved_bytes(const Profile *profile, const StageFacts *stage, int d
         const AccessFacts *access = &stage->accesses[a];
         double moved = line_bytes(stage, access, depth) * shifted_times(stage, access, depth);
         moved *= entered(stage, access, depth);
-        moved *= access->write                                       ? machine->written_times[level]
+        moved *= access->write                                               ? machine->written_times[level]
                  : was_touched_before(profile, stage, access, cache, bodies) ? 0
-                                                                     : 1;
+                                                                             : 1;
         if (moved == 0)
             continue;
         if (sequences[a] == 0)

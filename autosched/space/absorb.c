@@ -326,16 +326,18 @@ bool absorb_elements(Grouping *grouping, const StageUses *root, Members *members
     Members elements = members_copy(grouping, members), rows = members_copy(grouping, members);
     Members sources = is_of_elements(root, root->stage) ? sources_of(grouping, members) : (Members){0};
     bool any = false;
-    int left = LONG_BODY - value_nodes(grouping->space, root->stage);
+    int left = LONG_BODY - value_effort(grouping->space, root->stage);
     while (sources.numbers.count > 0) {
         int s = sources.numbers.items[--sources.numbers.count];
         const StageUses *facts = &grouping->facts[s];
-        int nodes = value_nodes(grouping->space, facts->stage);
-        if (nodes > left || !only_used_in(grouping, facts, &elements) || !is_of_elements(facts, root->stage) ||
+        if (!only_used_in(grouping, facts, &elements) || !is_of_elements(facts, root->stage) ||
             !all_read_own_element(grouping, facts))
             continue;
+        int effort = value_effort(grouping->space, facts->stage);
+        if (effort > left)
+            continue;
         any = true;
-        left -= nodes;
+        left -= effort;
         take_source(grouping, &sources, &elements, s);
     }
     absorb_rows(grouping, root->stage, &rows);

@@ -40,7 +40,7 @@ bool is_not_piped(Grouping *grouping, int stage);
 void empty_scans(Grouping *grouping);
 StageUses *facts_of(Grouping *grouping, const Tensor *tensor);
 bool values_use(const Stage *consumer, const Stage *producer);
-int value_nodes(Space *space, const Stage *stage); /* of its first value after inlining */
+int value_effort(Space *space, const Stage *stage); /* expr_effort of its first value after inlining */
 bool reads_earlier_steps(Grouping *grouping, const StageUses *reader, const StageUses *producer);
 
 /* --- absorb.c --- */

@@ -107,7 +107,7 @@ bool values_use(const Stage *consumer, const Stage *producer) {
     return false;
 }
 
-int value_nodes(Space *space, const Stage *stage) {
+int value_effort(Space *space, const Stage *stage) {
     return expr_effort(inlined_stage(space, stage)->components[0].value);
 }
 
@@ -126,7 +126,7 @@ static bool computed_once(Space *space, const Stage *consumer, const Stage *prod
             return false;
         uses++;
     }
-    return (uses <= 1 || (consumer->reduction_count > 0 && uses * value_nodes(space, producer) <= INLINED_NODES));
+    return (uses <= 1 || (consumer->reduction_count > 0 && uses * value_effort(space, producer) <= INLINED_NODES));
 }
 
 /* Whether it takes indices back that are beyond the ends, which takes longer than to read the element. */
@@ -158,7 +158,7 @@ static bool wants_inlining(Grouping *grouping, const StageUses *facts) {
         reused |= !each && stage_has_reuse(consumer) && values_use(consumer, stage);
     }
     if (once && facts->consumers.count == 1)
-        return value_nodes(grouping->space, stage) <= MOST_NODES;
+        return value_effort(grouping->space, stage) <= MOST_NODES;
     return !reused && cost.expensive == 0 && cost.operations <= CHEAP_OPERATIONS &&
            facts->consumers.count <= CHEAP_USES;
 }

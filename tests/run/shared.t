@@ -45,6 +45,15 @@ like "$(cat out)" "the function is long, so nests are functions of their own: 30
 runs "and compute what is interpreted" "$TENSORC" -run -w -O1 -DN=37 many.tensor
 capture "$TENSORC" -w -O0 --target=x86-64-v3 --explain-schedule -c fewer.tensor -o fewer.o
 is "$(grep -c 'of their own' out)" 0 "those of a shorter one are not"
+# few NAME MOST WHAT: steps of NAME.tensor that differ in WHAT are fewer functions than MOST.
+few() {
+    for target in x86-64-v3 aarch64; do
+        capture "$TENSORC" -w -O2 --target="$target" --explain-schedule -c "$1.tensor" -o "$1.o"
+        functions=$(sed -n 's/^equal nests are one function: [0-9]* nests, \([0-9]*\) functions$/\1/p' out)
+        ok "steps that differ in $3 are a few functions for $target: ${functions:-none}" \
+            test "${functions:-999}" -lt "$2"
+    done
+}
 # Those of a very long function that differ in numbers alone are one; also where these say how far loops go.
 cat >numbers.tensor <<'EOF'
 def f(float(N, N) x, float(N, N) w) -> (y, z) {
@@ -58,12 +67,7 @@ def f(float(N, N) x, float(N, N) w) -> (y, z) {
 }
 export f(N=19)
 EOF
-for target in x86-64-v3 aarch64; do
-    capture "$TENSORC" -w -O2 --target="$target" --explain-schedule -c numbers.tensor -o numbers.o
-    functions=$(sed -n 's/^equal nests are one function: [0-9]* nests, \([0-9]*\) functions$/\1/p' out)
-    ok "steps that differ in numbers are a few functions for $target: ${functions:-none}" \
-        test "${functions:-999}" -lt 60
-done
+few numbers 60 numbers
 for level in -O0 -O1 "-O2 --threads=1" "-O2 -fstrict"; do
     # shellcheck disable=SC2086
     runs "and compute what is interpreted with $level" "$TENSORC" -run -w $level numbers.tensor
@@ -81,12 +85,7 @@ def f(int32(N) x, uint8(N) b) -> (y, c) {
 }
 export f(N=37)
 EOF
-for target in x86-64-v3 aarch64; do
-    capture "$TENSORC" -w -O2 --target="$target" --explain-schedule -c divisors.tensor -o divisors.o
-    functions=$(sed -n 's/^equal nests are one function: [0-9]* nests, \([0-9]*\) functions$/\1/p' out)
-    ok "steps that differ in divisors are a few functions for $target: ${functions:-none}" \
-        test "${functions:-999}" -lt 20
-done
+few divisors 20 divisors
 for level in -O0 -O1 "-O2 --threads=1" "-O2 -fstrict -DN=36"; do
     # shellcheck disable=SC2086
     runs "and compute what is interpreted with $level" "$TENSORC" -run -w $level divisors.tensor

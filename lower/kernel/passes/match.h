@@ -9,9 +9,9 @@ typedef Expr *const *NumberPlace;
 
 /* Which numbers may differ; ever more. */
 typedef enum MatchNumbers {
-    MATCH_VALUES,   /* those of values */
-    MATCH_ANY,      /* those of indices, conditions and extents, and divisors of values of up to 32 bits, too */
-    MATCH_FACTORS,  /* factors and divisors of indices, too */
+    MATCH_VALUES,  /* those of values */
+    MATCH_ANY,     /* those of indices, conditions and extents, and divisors of values of up to 32 bits, too */
+    MATCH_FACTORS, /* factors and divisors of indices, too */
 } MatchNumbers;
 
 typedef struct Match {
