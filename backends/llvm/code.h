@@ -199,7 +199,7 @@ typedef struct Emitted {
 /* --- llvm/blocks.c --- */
 
 int instruction_count(LLVMValueRef function);
-void cut_long_blocks(LLVMModuleRef module); /* which no pass goes through any more */
+void cut_long_blocks(LLVMModuleRef module, const Target *target); /* which no pass goes through any more */
 
 /* --- llvm/partitions.c --- */
 

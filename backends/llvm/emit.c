@@ -255,7 +255,7 @@ static char *module_text(Emission *emission, size_t *count) {
 static char *generate(Emission *emission, LLVMCodeGenFileType type, size_t *count) {
     LLVMMemoryBufferRef buffer;
     char *text = NULL;
-    cut_long_blocks(emission->code.module);
+    cut_long_blocks(emission->code.module, emission->code.target);
     if (LLVMTargetMachineEmitToMemoryBuffer(emission->machine, emission->code.module, type, &text, &buffer)) {
         keep_error(emission, text);
         LLVMDisposeMessage(text);

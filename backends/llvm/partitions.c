@@ -139,7 +139,7 @@ static LLVMMemoryBufferRef generate(const Partitions *partitions, LLVMModuleRef 
     if (!reduce(partitions, module, number, why))
         return NULL;
     LLVMModuleRef copy = LLVMCloneModule(module);
-    cut_long_blocks(copy);
+    cut_long_blocks(copy, partitions->code->target);
     bool failed = LLVMTargetMachineEmitToMemoryBuffer(partitions->machine, copy, LLVMObjectFile, why, &object);
     LLVMDisposeModule(copy);
     if (failed)

@@ -185,4 +185,17 @@ def f(float(T, B, I) x, const float(L, 4, I, I) wx, const float(L, 4, I, I) wh, 
 export f(L=500, T=8, B=2, I=16)
 EOF
 within 0 "five hundred recurrent layers, twice: for packed weights, too" -O2 -c layers.tensor -o layers.o
+# Lanes of 64 bits are divided one by one, so a block is far longer than its instructions of LLVM: it is cut into pieces,
+# each with an address.
+cat >remainders_of_rows.tensor <<'EOF'
+def f(float(N, M) x) -> (y) {
+    y(i, j) = x(i, j)
+    for l in 0:60 { y(i, j) = i * l % 7 == j % (l + 1) ? x(i, j) : y(i, j) + l }
+}
+export f
+EOF
+runs "remainders by rows to assembly" "$TENSORC" -O2 --target=x86-64-v4 -S remainders_of_rows.tensor -o rows.s
+pieces=$(grep -c '^\.Ltmp' rows.s)
+ok "blocks of many remainders are cut into pieces" test "$pieces" -ge 6
+runs "pieces compute what the block does" "$TENSORC" -run -O2 -DN=3 -DM=67 remainders_of_rows.tensor
 done_testing
