@@ -185,8 +185,8 @@ def f(float(T, B, I) x, const float(L, 4, I, I) wx, const float(L, 4, I, I) wh, 
 export f(L=500, T=8, B=2, I=16)
 EOF
 within 0 "five hundred recurrent layers, twice: for packed weights, too" -O2 -c layers.tensor -o layers.o
-# Lanes of 64 bits are divided one by one, so a block is far longer than its instructions of LLVM: it is cut into pieces,
-# each with an address.
+# Lanes of 64 bits are divided one by one: a block of them is far longer than its instructions of LLVM. It is cut into
+# pieces, each with an address.
 cat >remainders_of_rows.tensor <<'EOF'
 def f(float(N, M) x) -> (y) {
     y(i, j) = x(i, j)
