@@ -30,17 +30,10 @@ static bool divides(LLVMValueRef value) {
 
 /* About how many instructions of the machine it becomes. Lanes that are too wide are divided one by one. */
 static int machine_instructions(LLVMValueRef value, int vector_bytes) {
-    LLVMTypeRef type = LLVMTypeOf(value);
-    bool vector = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
-    if (!vector)
-        return divides(value) ? QUOTIENT : 1;
-    LLVMTypeRef lane = LLVMGetElementType(type);
-    int lanes = (int)LLVMGetVectorSize(type);
-    int bits = LLVMGetTypeKind(lane) == LLVMIntegerTypeKind ? (int)LLVMGetIntTypeWidth(lane) : 32;
-    if (divides(value) && bits > DIVIDED_BITS)
-        return QUOTIENT * lanes;
-    int registers = (lanes * bits / 8 + vector_bytes - 1) / vector_bytes;
-    return (divides(value) ? QUOTIENT : 1) * (registers > 1 ? registers : 1);
+    int lanes = lanes_of(value), bits = (int)type_bits(LLVMTypeOf(value));
+    bool one_by_one = divides(value) && bits > DIVIDED_BITS * lanes;
+    int parts = one_by_one ? lanes : (bits / 8 + vector_bytes - 1) / vector_bytes;
+    return (divides(value) ? QUOTIENT : 1) * (parts > 1 ? parts : 1);
 }
 
 static int64_t block_weight(LLVMBasicBlockRef block, int vector_bytes) {

@@ -158,6 +158,7 @@ LLVMTypeRef value_type(Code *code, ElementType type, int lanes);
 LLVMTypeRef memory_type(Code *code, ElementType type);
 LLVMTypeRef vector_of(LLVMTypeRef scalar, int lanes); /* scalar itself for 1 lane; exactly so many lanes */
 int lanes_of(LLVMValueRef value);
+unsigned type_bits(LLVMTypeRef type); /* of all lanes; 0: it is no number */
 LLVMTypeRef type_like(LLVMTypeRef scalar, LLVMValueRef value); /* a scalar or vector of as many lanes as value */
 /* The constant in every lane of the type. */
 LLVMValueRef constant_int(LLVMTypeRef type, int64_t value);

@@ -35,18 +35,6 @@ static LLVMTypeRef operand_type(Code *code, const Tensor *operand) {
     return vector_of(element_type(code, operand->type), operand_lanes(operand));
 }
 
-static unsigned type_bits(LLVMTypeRef type) {
-    switch (LLVMGetTypeKind(type)) {
-    case LLVMIntegerTypeKind: return LLVMGetIntTypeWidth(type);
-    case LLVMHalfTypeKind:
-    case LLVMBFloatTypeKind: return 16;
-    case LLVMFloatTypeKind: return 32;
-    case LLVMDoubleTypeKind: return 64;
-    case LLVMVectorTypeKind: return LLVMGetVectorSize(type) * type_bits(LLVMGetElementType(type));
-    default: return 0;
-    }
-}
-
 static int first_operand(const Instr *instr) {
     return instr->meaning->combine == COMBINE_NONE;
 }

@@ -43,6 +43,18 @@ int lanes_of(LLVMValueRef value) {
     return type_lanes(LLVMTypeOf(value));
 }
 
+unsigned type_bits(LLVMTypeRef type) {
+    switch (LLVMGetTypeKind(type)) {
+    case LLVMIntegerTypeKind: return LLVMGetIntTypeWidth(type);
+    case LLVMHalfTypeKind:
+    case LLVMBFloatTypeKind: return 16;
+    case LLVMFloatTypeKind: return 32;
+    case LLVMDoubleTypeKind: return 64;
+    case LLVMVectorTypeKind: return LLVMGetVectorSize(type) * type_bits(LLVMGetElementType(type));
+    default: return 0;
+    }
+}
+
 LLVMTypeRef type_like(LLVMTypeRef scalar, LLVMValueRef value) {
     return vector_of(scalar, lanes_of(value));
 }
