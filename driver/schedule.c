@@ -30,6 +30,8 @@ void schedule_notes(Text *text, const Schedule *schedule, const char *before) {
                  schedule->refused);
     if (schedule->smaller)
         text_add(text, "%ssmaller tiles, as the function would be too much code: %s\n", before, schedule->smaller);
+    if (schedule->plain)
+        text_add(text, "%splain loops, as the function would be far too much code: %s\n", before, schedule->plain);
     if (schedule->shorter)
         text_add(text, "%sshorter vectors, as some of their lanes are fetched one by one: %s\n", before,
                  schedule->shorter);
@@ -48,6 +50,14 @@ static void show_choice(Compilation *c, const Scheduled *scheduled) {
     schedule_notes(&notes, scheduled->schedule, before);
     block_notes(&notes, user_schedule(scheduled->unit, scheduled->nest->target), scheduled->schedule, before);
     show(stderr, "%s", notes.text ? notes.text : "");
+}
+
+/* Plain loops that nobody asked for may be slow: a warning. */
+static void warn_of_plain(Compilation *c, const Scheduled *scheduled) {
+    const Program *program = scheduled->unit->program;
+    if (scheduled->schedule && scheduled->schedule->plain)
+        diag(c->diagnostics, DIAG_too_much_code, program->loc, program->symbol, scheduled->schedule->plain,
+             c->options->level < LEVEL_3 ? "; -O3 allows four times as much" : "");
 }
 
 static const char *const origins[] = {[PLAN_BY_SOURCE] = "the source",
@@ -75,6 +85,7 @@ bool choose_schedule(Compilation *c, const Unit *unit, const Target *target, Sch
     *scheduled = scheduled_by(c, function, &plan);
     if (!check_instrs_of(c, scheduled->nest))
         return false;
+    warn_of_plain(c, scheduled);
     if (c->options->verbose)
         show_choice(c, scheduled);
     return true;

@@ -110,6 +110,8 @@ static bool bound_argument(Sum *end, const Sum *bound, Expr *argument, bool uppe
 static bool bound_extreme(Sum *bound, int64_t coefficient, Expr *atom, bool upper) {
     Sum ends[2], difference;
     bool known[2], smaller = atom->op == OP_MIN;
+    if (expr_is_larger(atom, EXTREME_NODES))
+        return false;
     for (int i = 0; i < 2; i++) {
         bound_argument(&ends[i], bound, atom->args[i], upper);
         known[i] = !ends[i].overflow && affine_is_over_sizes(&ends[i].affine);

@@ -61,7 +61,7 @@ static void add_undecided(Sum *sum, int64_t coefficient, Expr *e, Affine a, Affi
 void sum_add_extreme(Sum *sum, int64_t coefficient, Expr *e) {
     Arena *arena = sum->arena;
     Affine a, b, difference, opposite;
-    if (!expr_is_exact(e->args[0]) || !expr_is_exact(e->args[1])) {
+    if (expr_is_larger(e, EXTREME_NODES) || !expr_is_exact(e->args[0]) || !expr_is_exact(e->args[1])) {
         sum_add_atom(sum, coefficient, e);
         return;
     }

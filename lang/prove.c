@@ -423,15 +423,6 @@ static void assume_equal(Prover *prover, Expr *atom, Expr *value) {
 
 static bool prove_nonnegative(Prover *prover, const Sum *goal);
 
-static bool is_small(Expr *e) {
-    int nodes = 0;
-    EACH_EXPR(part, e) {
-        if (++nodes > ATOM_NODES)
-            return false;
-    }
-    return true;
-}
-
 /* The condition under which the atom is its first case, and the two cases. */
 static Expr *case_condition(Arena *arena, Expr *atom, Expr **first, Expr **second) {
     *first = atom->args[atom->op == OP_SELECT ? 1 : 0];
@@ -469,7 +460,7 @@ static Expr *find_split(const Prover *prover, const Sum *goal) {
                          expr_is_op(atom, OP_ABS);
         for (int s = 0; s < prover->splits; s++)
             has_cases = has_cases && !expr_equal(prover->split[s], atom);
-        if (has_cases && is_small(atom))
+        if (has_cases && !expr_is_larger(atom, ATOM_NODES))
             return atom;
     }
     return NULL;
@@ -539,7 +530,7 @@ bool affine_never_negative(Arena *arena, const Affine *affine, const AffineList 
     if (sum_is_nonnegative(&goal))
         return true;
     for (int i = 0; i < goal.count; i++)
-        if (!is_small(goal.terms[i].atom))
+        if (expr_is_larger(goal.terms[i].atom, ATOM_NODES))
             return false;
     Prover prover = {.arena = arena_new()};
     for (int i = 0; facts && i < facts->count; i = next_fact(i, facts->count)) {

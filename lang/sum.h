@@ -67,6 +67,9 @@ void sum_recombine(Sum *sum);
 /* divide.c: adds the floor quotient or the modulo of two sums. */
 void sum_add_quotient(Sum *sum, int64_t coefficient, const Sum *dividend, const Sum *divisor);
 void sum_add_remainder(Sum *sum, int64_t coefficient, const Sum *dividend, const Sum *divisor);
+/* Minima and maxima of more nodes stay as they are, with no other bounds than their intervals: each level asks for all
+ * below it, several times. */
+enum { EXTREME_NODES = 128 };
 /* minima.c: adds a minimum or maximum to a canonical sum. */
 void sum_add_extreme(Sum *sum, int64_t coefficient, Expr *e);
 /* Adds both, to two sums: what has to be proved is proved once. */

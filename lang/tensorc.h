@@ -397,6 +397,7 @@ typedef struct Schedule {
     /* Names of stages, for messages; or NULL: */
     const char *refused; /* for which nothing that was chosen was legal: their loops are plain */
     const char *smaller; /* whose tiles were made smaller, as the function would be too much code */
+    const char *plain;   /* whose loops stay plain, as the function would be far too much code */
     const char *ruled;   /* and the rules of the source by which they are scheduled */
     const char *misfits; /* and rules that are not legal for them */
     const char *idle;    /* rules for the target that apply to no stage */

@@ -1,7 +1,7 @@
 /* combine.c - the choices of all groups together, as one schedule.
  *
  * Each is legal by itself. Of those that are not legal together, some stay plain, and the schedule names them; others
- * are made smaller where the function would be too much code (fit.c).
+ * are made smaller, or stay plain, too, where the function would be too much code (fit.c).
  */
 #include "autosched/search/policies.h"
 
@@ -57,7 +57,7 @@ static bool is_refused(const Space *space, const Group *group, const int *point,
     return group->skipped && (!before || group->hopeless) && !group_is_replaced(space, group, point);
 }
 
-/* The schedule with smaller tiles where the nest is too much code; NULL: none are made smaller. Each is legal by
+/* The schedule with smaller tiles and plain loops where the nest is too much code; NULL: all fits. Each is legal by
  * itself; where they are not together, all stay as they were. */
 static Schedule *fit_together(Arena *arena, Space *space, int *point, Fit *fit, const Nest **nest) {
     const Nest *fitted;
@@ -75,6 +75,10 @@ static Schedule *fit_together(Arena *arena, Space *space, int *point, Fit *fit, 
     }
     memcpy(point, before, bytes);
     memcpy(fit->smaller, smaller, sizeof *smaller * (size_t)groups);
+    for (int g = 0; g < groups; g++) {
+        space->groups.items[g]->skipped &= !fit->plain[g];
+        fit->plain[g] = false;
+    }
     return NULL;
 }
 
@@ -103,11 +107,12 @@ Schedule *space_combine(Arena *arena, Space *space, int *point, Fit *fit, const 
     schedule = fitted ? fitted : schedule;
     for (int g = 0; g < groups; g++) {
         Group *group = space->groups.items[g];
-        before[g] = is_refused(space, group, point, before[g]);
+        before[g] = is_refused(space, group, point, before[g]) && !(fit && fit->plain[g]);
         shorter[g] = !group->skipped && group_sketch(space, group, point + group->first_gene)->shorter;
     }
     schedule->refused = names_of(arena, space, before);
     schedule->smaller = fit ? names_of(arena, space, fit->smaller) : NULL;
+    schedule->plain = fit ? names_of(arena, space, fit->plain) : NULL;
     schedule->shorter = names_of(arena, space, shorter);
     schedule->points = fit && fit->least < GROUP_POINTS ? fit->least : 0;
     schedule->ruled = point_rules(arena, space, point);

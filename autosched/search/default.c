@@ -12,6 +12,7 @@ enum { MANY_GENES = 32, FEW_READS = 6, MANY_READS = 64, MANY_STAGES = 16, MOST_P
 enum { MODEL_POINTS = 2000, MODEL_POINTS_MORE = 10000, ROUGH_POINTS = 320, MOST_OF_A_GROUP = 2 };
 enum { MODEL_POINTS_OF_MANY = 4000 }; /* of a function of many groups: MODEL_POINTS would leave each too few */
 enum { MANY_KINDS = 500, LEAST_POINTS = 16 }; /* of groups that differ; points of each where there are many more */
+enum { MOST_CODE = 1 << 16, MOST_CODE_MORE = 1 << 18 }; /* instructions of a function, for some seconds of LLVM */
 enum { ROUGH_GROUP_POINTS = 32, GLANCE_POINTS = 240, GLANCE_LEAST = 8 };
 
 /* Points of each group before its part of the rest: fewer in a function of thousands that differ, whose time to compile
@@ -163,7 +164,11 @@ StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t s
     int groups = space->groups.count, *point = ARENA_ARRAY(arena, int, space->gene_count + 1);
     bool *plain = ARENA_ARRAY(arena, bool, groups + 1);
     Random *drawn = ARENA_ARRAY(arena, Random, groups + 1);
-    Fit fit = {equal_groups(arena, space), ARENA_ARRAY(arena, bool, groups + 1), groups, 0};
+    Fit fit = {.same = equal_groups(arena, space),
+               .smaller = ARENA_ARRAY(arena, bool, groups + 1),
+               .plain = ARENA_ARRAY(arena, bool, groups + 1),
+               .most = effort > EFFORT_MODEL ? MOST_CODE_MORE : MOST_CODE,
+               .fresh = groups};
     choose_point(space, effort, seed, from, point, &fit, drawn);
     for (int g = 0; g < groups; g++)
         plain[g] = space->groups.items[g]->skipped;
@@ -174,6 +179,7 @@ StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t s
     bool exact = schedule != NULL;
     for (int g = 0; g < groups; g++) {
         exact &= group_is_in_order(space, space->groups.items[g], point);
+        plain[g] |= fit.plain[g];
         space->groups.items[g]->skipped = space->groups.items[g]->hopeless;
     }
     if (!schedule) {

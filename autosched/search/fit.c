@@ -1,5 +1,5 @@
 /* fit.c - tiles and unrolled loops of a function's many nests made smaller, until code generators take its code in a
- * few seconds.
+ * few seconds. Groups that are far too much code whatever their tiles are keep their plain loops.
  *
  * What a nest becomes is known once it is lowered: versions, ends of tiles and lanes that are fetched one by one are
  * too many to foresee. So the nest of the chosen point is lowered as a whole and what each group became is counted;
@@ -7,8 +7,8 @@
  * counts once, for the first of them. Where all together is too much, the groups with more than their share get another
  * choice that has no more. The share is such that what the others leave of theirs is shared again: no group pays for a
  * cheaper one. What a call works on for long is worth longer code, and time to choose again.
- * A function of a few nests is left as it is: each has limits of its own. So is one that differs in a few nests from
- * another one whose code was made to fit.
+ * A function of a few nests and stages is left as it is: each has limits of its own. So is one that differs in a few
+ * nests from another one whose code was made to fit.
  */
 #include "autosched/search/policies.h"
 #include "lower/kernel/kernel.h"
@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FUNCTION_CODE = 24000 /* instructions */, ROUNDS = 3 };
+enum { FUNCTION_CODE = 24000 /* instructions */, ROUNDS = 3, FEW_STAGES = 64 };
 enum { WORTH_COUNTING = 8 }; /* what changed is counted again where a round saves more than a part of so many */
 static const double worth = 1. / 4096; /* instructions for each operation of a call, */
 enum { WORTH_MOST = 4096 };            /* and the most: what a cache of instructions holds */
@@ -125,6 +125,13 @@ static bool shrink_group(Space *space, int number, int64_t code, int64_t most, i
     return better || fewer;
 }
 
+static int64_t sum_of(const int64_t *amounts, int count) {
+    int64_t sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += amounts[i];
+    return sum;
+}
+
 static int64_t allowed_code(const Group *group, int64_t share) {
     double work = group_work(group) * worth;
     work = fmin(work, WORTH_MOST);
@@ -159,24 +166,59 @@ static void count_again(Space *space, const int *point, const Fit *fit, const bo
     }
 }
 
-bool fit_code(Space *space, const Nest *nest, int *point, Fit *fit) {
+static bool make_smaller(Space *space, int64_t *code, int *point, const Fit *fit) {
     int count = space->groups.count;
-    int64_t code[count + 1];
     bool shrunk[count + 1], any = false;
-    if (fit->fresh <= FEW_GROUPS || space->user)
-        return false;
-    Arena *scratch = arena_new();
-    count_code(scratch, space, nest, point, -1, code);
-    arena_free(scratch);
     for (int round = 0; round < ROUNDS; round++) {
-        int64_t all = 0;
-        for (int g = 0; g < count; g++)
-            all += code[g];
-        int64_t saved = shrink_groups(space, code, point, fit, shrunk);
+        int64_t all = sum_of(code, count), saved = shrink_groups(space, code, point, fit, shrunk);
         any |= saved > 0;
         if (saved <= all / WORTH_COUNTING)
             break;
         count_again(space, point, fit, shrunk, code);
     }
     return any;
+}
+
+static void keep_plain(Space *space, int number, const Fit *fit) {
+    const Group *group = space->groups.items[number];
+    for (int g = 0; g < space->groups.count; g++)
+        if (g == number || (group->fused && space->groups.items[g]->apart == group->fused))
+            space->groups.items[g]->skipped = fit->plain[g] = true;
+}
+
+/* Whether the group that counted as nothing has its code from one that is plain by now: nests that are one function
+ * have as many stages. */
+static bool has_code_of_plain(const Space *space, int number, const int64_t *code, const Fit *fit) {
+    for (int g = 0; g < number && code[number] == 0; g++)
+        if (fit->plain[g] && space->groups.items[g]->stage_count == space->groups.items[number]->stage_count)
+            return true;
+    return false;
+}
+
+/* The groups with more than their share of what a function may have at the most. */
+static bool keep_longest_plain(Space *space, const int64_t *code, const int *point, const Fit *fit) {
+    int count = space->groups.count;
+    int64_t share = fair_share(code, count, fit->most);
+    bool any = false;
+    for (int g = 0; g < count && sum_of(code, count) > fit->most; g++) {
+        const Group *group = space->groups.items[g];
+        bool is_long = code[g] > allowed_code(group, share) || has_code_of_plain(space, g, code, fit);
+        if (!is_long || !group_is_used(space, group, point))
+            continue;
+        keep_plain(space, g, fit);
+        any = true;
+    }
+    return any;
+}
+
+bool fit_code(Space *space, const Nest *nest, int *point, Fit *fit) {
+    int count = space->groups.count;
+    int64_t code[count + 1];
+    if ((fit->fresh <= FEW_GROUPS && space->program->stage_count <= FEW_STAGES) || space->user)
+        return false;
+    Arena *scratch = arena_new();
+    count_code(scratch, space, nest, point, -1, code);
+    arena_free(scratch);
+    bool smaller = make_smaller(space, code, point, fit);
+    return keep_longest_plain(space, code, point, fit) || smaller;
 }

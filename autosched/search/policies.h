@@ -28,6 +28,8 @@ double choose_within(Space *space, int number, int64_t most, int *point);
 typedef struct Fit {
     const int *same; /* of each group: the first one that it is equal to */
     bool *smaller;   /* its tiles were made smaller, as all together would be too much code */
+    bool *plain;     /* it keeps its plain loops, as all together would be far too much code */
+    int64_t most;    /* instructions of a function beyond which groups keep their plain loops */
     int fresh;       /* groups that were not made to fit before */
     int least;       /* points of each group, at least */
 } Fit;
@@ -54,10 +56,10 @@ bool gene_is_alike(const Gene *a, const Gene *b);
  * there is none. */
 bool take_similar(Space *space, int number, const int *chosen, int *point);
 
-/* A function of so few groups may have long code: each has limits of its own. */
+/* A function of so few groups may have long code: each has limits of its own, where it has few stages. */
 enum { FEW_GROUPS = 5 };
-/* Makes the tiles of groups smaller where a function would be too much code (fit.c): says of which, and whether any.
- * nest: the point's. */
+/* Makes the tiles of groups smaller where a function would be too much code, and leaves groups plain where it would be
+ * far too much (fit.c): says of which, and whether any. nest: the point's. */
 bool fit_code(Space *space, const Nest *nest, int *point, Fit *fit);
 /* The instructions of the group, scheduled alone; INT64_MAX where that is not legal. */
 int64_t group_code(Space *space, int number, const int *point);

@@ -124,14 +124,14 @@ typedef struct LaneCode {
     int64_t columns;      /* for columns: they cost as much if such reads prevent transposed blocks */
 } LaneCode;
 
-/* The instructions that compute an index for each lane. */
+/* The instructions that compute an index for each lane, but for those of the reads in it, which count by themselves. */
 static int64_t index_instructions(const LaneCode *code, const Expr *index) {
     int registers = code->lanes * INDEX_BYTES / (code->target->vector_bytes ? code->target->vector_bytes : INDEX_BYTES);
     int64_t instructions = 0;
     int64_t each = (registers > 1 ? registers : 1) * (code->target->masked_bytes > 0 ? 1 : SEQUENCE_EMULATED);
     EACH_EXPR(e, index) {
         bool divides = e->kind == EXPR_OP && (e->op == OP_DIV || e->op == OP_MOD);
-        if (!expr_uses_var(e, code->axis))
+        if (e->kind == EXPR_READ || !expr_uses_var(e, code->axis))
             SKIP_BELOW(e);
         else if (e->kind == EXPR_OP)
             instructions += divides ? SEQUENCE_DIVIDED * code->lanes : each;

@@ -147,8 +147,9 @@ static bool wants_inlining(Grouping *grouping, const StageUses *facts) {
     for (int c = 0; c < facts->consumers.count; c++)
         if (loses_cases(grouping->space, grouping->facts[facts->consumers.items[c]].stage, stage))
             return false;
-    OperationCount cost = stage_operations(inlined_stage(grouping->space, stage)->components[0].value);
-    if (cost.operations == 0 && !takes_indices_back(grouping->space, stage))
+    const Expr *value = inlined_stage(grouping->space, stage)->components[0].value;
+    OperationCount cost = stage_operations(value);
+    if (cost.operations == 0 && !expr_is_larger(value, MOST_NODES) && !takes_indices_back(grouping->space, stage))
         return true;
     bool once = true, reused = false;
     for (int c = 0; c < facts->consumers.count; c++) {

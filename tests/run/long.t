@@ -185,6 +185,18 @@ def f(float(T, B, I) x, const float(L, 4, I, I) wx, const float(L, 4, I, I) wh, 
 export f(L=500, T=8, B=2, I=16)
 EOF
 within 0 "five hundred recurrent layers, twice: for packed weights, too" -O2 -c layers.tensor -o layers.o
+cat >table.tensor <<'EOF'
+def f(uint8(N) x, uint8(256) t) -> (y) {
+    y(i) = x(i)
+    for l in 0:1600 { y(i) = t(y(i)) }
+}
+export f
+EOF
+within 0 "a table looked up sixteen hundred times in a row" -O2 --target=x86-64-v3 -c table.tensor -o table.o
+awk 'BEGIN { e = "i"; for (k = 0; k < 200; k++) e = (k % 2 ? "min" : "max") "(" e ", " k " + i / " k + 1 ")"
+    print "def f(float(N) x) -> (y) { y(i) = (x(" e ") else 0) where i in 0:N }"; print "export f" }' >extremes.tensor
+within 0 "two hundred minima and maxima within each other" -O2 -c extremes.tensor -o extremes.o
+runs "which are what the interpreter computes" "$TENSORC" -run -O2 -DN=300 extremes.tensor
 # Lanes of 64 bits are divided one by one: a block of them is far longer than its instructions of LLVM. It is cut into
 # pieces, each with an address.
 cat >remainders_of_rows.tensor <<'EOF'

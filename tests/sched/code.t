@@ -65,6 +65,23 @@ stages 4 uint8 "$masked"
 runs "a few nests" "$TENSORC" -O2 -emit-llvm -v file.tensor --target=x86-64-v3 -o file.ll --explain-schedule
 unlike "$(cat "$work/err")$(cat "$work/out")" 'smaller tiles|tests stay' "have limits of their own alone"
 
+# A function that is far too much code whatever its tiles are keeps plain loops, and says so.
+cat >file.tensor <<'EOF'
+def f(float(N) x) -> (y) {
+    y(i) = x(i)
+    for l in 0:400 { y(i) = y(i) + x(i / (l + 1) % (l + 3) % N) where i in 0:N }
+}
+export f
+EOF
+runs "far too much code" "$TENSORC" -O2 -emit-llvm -v --explain-schedule file.tensor --target=x86-64-v4 -o file.ll
+like "$(cat "$work/err")" "warning: all of 'f' .* the loops of y stay plain; -O3 allows four times as much" "a warning"
+like "$(cat "$work/err")" '^tensorc: f: plain loops, as the function would be far too much code: y$' "-v says so"
+like "$(cat "$work/out")" '^plain loops, as the function would be far too much code: y$' "--explain-schedule says so"
+ok "what is left is little code: $(grep -c . file.ll) lines" [ "$(grep -c . file.ll)" -lt 20000 ]
+runs "at -O3 all is optimized" "$TENSORC" -O3 -emit-llvm -v file.tensor --target=x86-64-v4 -o file.ll
+unlike "$(cat "$work/err")" 'plain' "and nothing is said"
+runs "plain loops compute the same" "$TENSORC" -run -O2 -DN=37 file.tensor
+
 # An expensive nest beside many cheap ones.
 {
     echo "def f(float(256, 256) a, float(256, 256) b) -> (y) {"

@@ -10,6 +10,7 @@
 #include "lower/kernel/passes/passes.h"
 #include "lower/kernel/passes/vectors.h"
 #include "lower/kernel/statements.h"
+#include <string.h>
 
 enum { LANES_LIMIT = 64 /* of masks */ };
 
@@ -224,14 +225,29 @@ static Expr *read_between(Arena *arena, Expr *read, const RowEnds *ends) {
 
 /* --- the pass ----------------------------------------------------------------------------------------------------- */
 
+typedef struct Answer {
+    Expr *condition;
+    bool proved;
+} Answer;
+
 typedef struct EndsPass {
     ReadMapping mapping;
     const Target *target;
-    Facts facts; /* the loops around have iterations */
+    Facts facts;          /* the loops around have iterations */
+    LIST(Answer) answers; /* what was asked of periods in the loop at hand, mostly of one or two */
 } EndsPass;
 
+static bool is_proved(EndsPass *pass, Expr *condition) {
+    for (int i = 0; i < pass->answers.count; i++)
+        if (expr_equal(pass->answers.items[i].condition, condition))
+            return pass->answers.items[i].proved;
+    Answer answer = {condition, expr_prove(pass->mapping.arena, condition, &pass->facts) == 1};
+    list_push(pass->mapping.arena, &pass->answers, answer);
+    return answer.proved;
+}
+
 /* Whether the guard lets no more lanes than the period through: (first + lane) < end, with end - first <= period. */
-static bool guard_limits(const EndsPass *pass, const Expr *guard, Expr *period) {
+static bool guard_limits(EndsPass *pass, const Expr *guard, Expr *period) {
     Arena *arena = pass->mapping.arena;
     if (!guard || guard->kind != EXPR_OP)
         return false;
@@ -241,19 +257,19 @@ static bool guard_limits(const EndsPass *pass, const Expr *guard, Expr *period) 
     if (guard->op != OP_LT || !expr_is_unit_ramp(ramp) || end->kind != EXPR_BROADCAST)
         return false;
     Expr *room = expr_binary(arena, OP_SUB, end->args[0], ramp->args[0]);
-    return expr_prove(arena, expr_binary(arena, OP_LE, room, period), &pass->facts) == 1;
+    return is_proved(pass, expr_binary(arena, OP_LE, room, period));
 }
 
 /* Whether no lane that is read goes round twice, or turns back so. */
-static bool goes_round_once(const EndsPass *pass, const Expr *read, const RowEnds *ends) {
+static bool goes_round_once(EndsPass *pass, const Expr *read, const RowEnds *ends) {
     Arena *arena = pass->mapping.arena;
     Expr *period = ends->top ? expr_binary(arena, OP_ADD, ends->half, expr_int(arena, 1)) : ends->period;
-    Expr *fits = expr_binary(pass->mapping.arena, OP_GE, period, expr_int(pass->mapping.arena, read->lanes));
-    return expr_prove(pass->mapping.arena, fits, &pass->facts) == 1 || guard_limits(pass, read->guard, period);
+    return is_proved(pass, expr_binary(arena, OP_GE, period, expr_int(arena, read->lanes))) ||
+           guard_limits(pass, read->guard, period);
 }
 
 static Expr *replace_read(ReadMapping *mapping, Expr *e) {
-    const EndsPass *pass = (const EndsPass *)mapping;
+    EndsPass *pass = (EndsPass *)mapping;
     RowEnds ends;
     e = expr_over_reads(mapping, e);
     if (e->count != 1 || e->lanes == 1 || e->lanes > LANES_LIMIT || e->tensor->scope == SCOPE_REGISTER ||
@@ -290,11 +306,12 @@ static Stmt *ends_of(Arena *arena, Stmt *stmt, void *context) {
     facts[inside.facts.count++] = runs_at_all(arena, stmt->extent);
     inside.facts.facts = facts;
     inside.mapping.done = (Map){0}; /* what was not known outside may be known here */
+    memset(&inside.answers, 0, sizeof inside.answers);
     return stmt_map_bodies(arena, stmt, ends_of, &inside);
 }
 
 void pass_ends(Kernel *kernel) {
-    EndsPass pass = {{.arena = kernel->arena, .replace = replace_read}, kernel->target, {0}};
+    EndsPass pass = {.mapping = {.arena = kernel->arena, .replace = replace_read}, .target = kernel->target};
     if (kernel->row_ends && kernel->target)
         kernel->body = ends_of(kernel->arena, kernel->body, &pass);
     remainders_near_ends(kernel);
