@@ -59,7 +59,7 @@ FileIdentity file_identity(Arena *arena, const char *path) {
     int up = 0;
     while (!identity.shared && stat(path, &state)) {
         const char *name, *real = file_behind_links(arena, path);
-        if (!real || !*real || !strcmp(real, "/"))
+        if (!real || !*real || !strcmp(real, "/") || !strcmp(real, "."))
             break;
         path = split_path(arena, real, &name);
         push_name(arena, &identity, name, &up);

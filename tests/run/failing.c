@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,7 +138,8 @@ ssize_t readlink(const char *path, char *text, size_t room) {
     return is_absent(path) ? -1 : ((ssize_t(*)(const char *, char *, size_t))real("readlink"))(path, text, room);
 }
 int stat(const char *path, struct stat *about) {
-    return is_absent(path) ? -1 : ((int (*)(const char *, struct stat *))real("stat"))(path, about);
+    bool failed = fails("stat") || is_absent(path);
+    return failed ? -1 : ((int (*)(const char *, struct stat *))real("stat"))(path, about);
 }
 int access(const char *path, int how) {
     return is_absent(path) ? -1 : ((int (*)(const char *, int))real("access"))(path, how);

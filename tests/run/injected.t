@@ -49,6 +49,7 @@ failing write $ENOSPC 1 -c k.tensor -o out.o --header kept.h
 is "$status $(cat kept.h)" "1 old" "a header that cannot be written stays as it was"
 FAIL_ON=1
 export FAIL_ON
+for at in 1 2 3; do failing stat $EIO $at -c k.tensor -o out.o --header out.h; done
 failing linkat $EINVAL 1 -c k.tensor -o out.o
 is "$status" 0 "a system without names for nameless files is gone around"
 failing rename $EIO 1 -c k.tensor -o out.o --header kept.h
