@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { MANY_GROUPS = 200 }; /* of a very long function */
+enum { MANY_GROUPS = 128 }; /* of a very long function */
 
 static bool stands_alone(const Space *space, const Group *group) {
     return group->root && !group->by_user && !group->ruled && group->part && group->part != space->program;

@@ -6,7 +6,7 @@
  */
 #include "backends/llvm/code.h"
 
-enum { LONG_BLOCK = 4096, PIECE = 512 /* instructions of the machine */ };
+enum { LONG_BLOCK = 2048, PIECE = 512 /* instructions of the machine */ };
 enum { QUOTIENT = 10 /* instructions of the machine */, DIVIDED_BITS = 32 /* of lanes that are divided together */ };
 
 static int block_instructions(LLVMBasicBlockRef block) {
