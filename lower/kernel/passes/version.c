@@ -11,256 +11,17 @@
  * nest, and what is left has its tests in its loops.
  */
 #include "lang/map.h"
-#include "lower/kernel/passes/guards.h"
+#include "lower/kernel/passes/version.h"
 
-/* In stores after unrolling. EXACT_BUDGET: all copies for exact tiles together. UNIFORM_...: bodies worth a test that
- * no loop inside decides (with fewer stores each read has its own condition), unless serial loops are inside. */
-enum { EXACT_BUDGET = 1536, UNIFORM_LEAST = 8, UNIFORM_MOST = 256, COUNTED_MOST = 256, TILES_MOST = 128 };
+/* In stores after unrolling. UNIFORM_...: bodies worth a test that no loop inside decides (with fewer stores each read
+ * has its own condition), unless serial loops are inside. */
+enum { UNIFORM_LEAST = 8, UNIFORM_MOST = 256, COUNTED_MOST = 256, TILES_MOST = 128 };
 
 /* The nodes of all copies in an outermost loop, for each of its own: products that pay have up to 11. A nest counts as
  * if it had no more than NODES_MOST. All copies of a function have FUNCTION_NODES: of many nests, or long ones, each
  * then has fewer, down to FEWEST_COPIED for each of its own. One of code that fetches lanes one by one counts as
  * FETCHED_COPIES. */
 enum { COPIED_NODES = 16, FEWEST_COPIED = 2, NODES_MOST = 1 << 16, FUNCTION_NODES = 1 << 16, FETCHED_COPIES = 8 };
-
-typedef struct Condition {
-    Expr *expr;
-    uint64_t key; /* of it */
-    bool guard; /* of a statement, not of a read */
-    bool index; /* of indices alone (within.c) */
-    bool cheap; /* of such that cost little: alone they make no copies */
-    bool ready;
-    bool uniform;       /* it does not depend on loops below */
-    bool waits;         /* it waits for a spatial loop below */
-    bool masked;        /* a loop below keeps it in its body */
-    Expr *test;         /* when ready: it holds for all values of the loops below */
-    const Stmt *inside; /* the innermost of them where it was found first; or NULL */
-} Condition;
-
-typedef struct Version {
-    Arena *arena;
-    LIST(Stmt *) inner;     /* loops between the statement in question and the current one */
-    LIST(const Var *) vars; /* their variables */
-    LIST(const Stmt *) all; /* loops in the statement in question */
-    LIST(Condition) found;
-    Arena *scratch;
-    const Target *target;
-    bool reduces;           /* see Context */
-    bool fetches;           /* lanes of some index are fetched one by one at the ends */
-    ExprList near;          /* where these hold, all of their remainders go round once at most */
-    bool is_far;            /* that is so nowhere, or not known */
-    LIST(ExprList) indices; /* of each index: the conditions under which it is another one */
-    int64_t size;           /* stores below after unrolling */
-    bool uniform_only;      /* see Context */
-    bool only_size;         /* conditions are not asked for */
-    bool loops, serial;     /* the statement holds a loop; a loop that stays one */
-} Version;
-
-static const Stmt *loop_of(const Version *v, const Var *var) {
-    for (int i = 0; i < v->inner.count; i++)
-        if (v->inner.items[i]->var == var)
-            return v->inner.items[i];
-    return NULL;
-}
-
-/* --- collecting conditions ---------------------------------------------------------------------------------------- */
-
-/* Notes how a variable of a loop inside affects a condition. */
-static void note_inner_var(const Version *v, const Var *var, Condition *c) {
-    const Stmt *loop = loop_of(v, var);
-    if (!loop)
-        return;
-    c->masked |= loop->masked;
-    bool expanded = loop_kind_is_expanded(loop->loop);
-    c->uniform = false;
-    c->ready &= expanded || (!c->guard && var->reduction);
-    c->waits |= !expanded && !var->reduction;
-}
-
-static const Stmt *innermost(const Version *v) {
-    return v->inner.count ? v->inner.items[v->inner.count - 1] : NULL;
-}
-
-static Condition *known_condition(const Version *v, const Expr *expr, uint64_t key) {
-    for (int i = 0; i < v->found.count; i++)
-        if (v->found.items[i].key == key && expr_equal(v->found.items[i].expr, expr))
-            return &v->found.items[i];
-    return NULL;
-}
-
-/* Many reads have one condition, and to set its variables takes long: where it stands beside the first of them it is
- * ready when that is. */
-static void add_condition(Version *v, Expr *expr, bool guard, bool index, bool cheap) {
-    Condition c = {.expr = expr,
-                   .key = expr_key(expr),
-                   .guard = guard,
-                   .index = index,
-                   .cheap = cheap,
-                   .ready = true,
-                   .uniform = true,
-                   .inside = innermost(v)};
-    Condition *known = known_condition(v, expr, c.key);
-    if (known) {
-        known->index &= index;
-        known->cheap &= cheap;
-    }
-    if (known && known->guard == guard && known->inside == c.inside)
-        return;
-    bool reads = expr_reads(expr); /* what it reads may not exist yet, or only under other conditions */
-    EACH_EXPR(e, expr)
-        if (e->kind == EXPR_VAR)
-            note_inner_var(v, e->var, &c);
-    if (reads || c.masked || ((guard || index) && c.uniform)) /* a uniform guard is placed already */
-        return;
-    if (v->uniform_only && !c.uniform)
-        return;
-    bool asked = c.ready && (!known || known->ready);
-    c.test = asked ? extreme_case(v->arena, expr, v->vars.items, v->vars.count, true) : NULL;
-    int64_t holds;
-    c.ready = c.test && (!expr_is_int(c.test, &holds) || holds); /* a test that never holds gives no copy */
-    if (!known) {
-        list_push(v->arena, &v->found, c);
-        return;
-    }
-    known->ready &= c.ready;
-    known->waits |= c.waits;
-    known->uniform &= c.uniform;
-}
-
-static void add_conditions(Version *v, Expr *condition, bool guard) {
-    ExprList all = {0};
-    conjuncts_add(v->arena, &all, condition);
-    for (int i = 0; i < all.count; i++)
-        add_condition(v, all.items[i], guard, false, false);
-}
-
-static bool is_listed(const Version *v, const ExprList *conditions) {
-    for (int i = 0; i < v->indices.count; i++) {
-        const ExprList *known = &v->indices.items[i];
-        bool same = known->count == conditions->count;
-        for (int c = 0; c < conditions->count && same; c++)
-            same = expr_equal(known->items[c], conditions->items[c]);
-        if (same)
-            return true;
-    }
-    return false;
-}
-
-/* What must hold for all values of the loops inside. */
-static void add_near_tests(Version *v, const ExprList *near) {
-    for (int i = 0; i < near->count; i++) {
-        Expr *test = extreme_case(v->arena, near->items[i], v->vars.items, v->vars.count, true);
-        int64_t holds = 1;
-        bool known = test && expr_is_int(test, &holds);
-        v->is_far |= !test || !holds;
-        if (test && !known && !expr_is_listed(&v->near, test))
-            list_push(v->arena, &v->near, test);
-    }
-}
-
-/* Whether lanes at the ends are fetched one by one, as no mask leaves out the others. */
-static bool fetches_ends(const Version *v, const Expr *read) {
-    return !v->target || !target_masks(v->target, element_info[read->type].bytes);
-}
-
-/* Whether an index of the read is one number for all lanes, and taken back inside by a minimum or maximum. Where lanes
- * at the ends are fetched one by one, which is long code, also by a remainder of a known size. */
-static bool is_cheap(const Version *v, const Expr *read, const Expr *index) {
-    bool fetches = fetches_ends(v, read);
-    for (int i = 0; i < v->inner.count; i++)
-        if (v->inner.items[i]->loop == LOOP_VECTORIZED && expr_uses_var(index, v->inner.items[i]->var))
-            return false;
-    EACH_EXPR(e, index)
-        if (expr_is_op(e, OP_MOD) && (e->args[1]->kind != EXPR_INT || !fetches))
-            return false;
-    return true;
-}
-
-/* Many reads have one index. In a reduction there are copies for some of its terms: not of long code. */
-static void add_index_conditions(Version *v, const Expr *read) {
-    for (int d = 0; d < read->count && !(v->reduces && fetches_ends(v, read)); d++) {
-        ExprList conditions, near;
-        bool cheap = is_cheap(v, read, read->args[d]);
-        if ((cheap && fetches_ends(v, read)) || !index_within(v->scratch, read->args[d], &conditions, NULL))
-            continue;
-        v->fetches |= fetches_ends(v, read);
-        if (!is_listed(v, &conditions)) {
-            index_within(v->arena, read->args[d], &conditions, &near);
-            list_push(v->arena, &v->indices, conditions);
-            add_near_tests(v, &near);
-        }
-        for (int i = 0; i < conditions.count; i++)
-            add_condition(v, conditions.items[i], false, true, cheap);
-    }
-}
-
-static void add_read_conditions(Version *v, const Stmt *stmt) {
-    EACH_STMT_READ(read, stmt) {
-        if (read->guard)
-            add_conditions(v, read->guard, false);
-        add_index_conditions(v, read);
-    }
-}
-
-static void collect(Version *v, Stmt *stmt, int64_t copies) {
-    int64_t extent = 1;
-    if (!v->only_size)
-        add_read_conditions(v, stmt);
-    if (stmt->kind == STMT_IF && !v->only_size)
-        add_conditions(v, stmt->condition, true);
-    if (stmt->kind == STMT_STORE)
-        v->size += copies;
-    if (stmt->kind == STMT_FOR) {
-        v->loops = true;
-        v->serial |= !loop_kind_is_expanded(stmt->loop);
-        list_push(v->arena, &v->inner, stmt);
-        list_push(v->arena, &v->vars, stmt->var);
-        list_push(v->arena, &v->all, stmt);
-        if (stmt->loop != LOOP_UNROLLED || !expr_is_int(stmt->extent, &extent) || extent > EXACT_BUDGET)
-            extent = 1;
-    }
-    for (int i = 0; i < stmt->count; i++)
-        collect(v, stmt->body[i], copies > EXACT_BUDGET ? copies : copies * extent);
-    for (int i = 0; i < stmt->otherwise_count; i++)
-        collect(v, stmt->otherwise[i], copies);
-    v->inner.count -= stmt->kind == STMT_FOR;
-    v->vars.count -= stmt->kind == STMT_FOR;
-}
-
-static bool all_ready(const Version *v, const ExprList *conditions) {
-    for (int i = 0; i < conditions->count; i++) {
-        const Condition *known = known_condition(v, conditions->items[i], expr_key(conditions->items[i]));
-        if (!known || !known->ready)
-            return false;
-    }
-    return true;
-}
-
-/* Conditions that would make copies for little. Those that always hold make none. */
-static void drop_cheap_conditions(Version *v) {
-    for (int i = 0; i < v->found.count; i++) {
-        const Condition *c = &v->found.items[i];
-        if (c->ready && !c->cheap && !expr_is_int(c->test, NULL))
-            return;
-    }
-    for (int i = 0; i < v->found.count; i++) {
-        Condition *c = &v->found.items[i];
-        c->ready = c->ready && (!c->cheap || expr_is_int(c->test, NULL));
-    }
-}
-
-/* An index is another one only where all of its conditions hold: without one of them the others are of no use. */
-static void drop_lone_conditions(Version *v) {
-    ExprList used = {0};
-    for (int i = 0; i < v->indices.count; i++) {
-        const ExprList *own = &v->indices.items[i];
-        int count = all_ready(v, own) ? own->count : 0;
-        for (int c = 0; c < count; c++)
-            list_push(v->arena, &used, own->items[c]);
-    }
-    for (int i = 0; i < v->found.count; i++)
-        v->found.items[i].ready &= !v->found.items[i].index || expr_is_listed(&used, v->found.items[i].expr);
-}
 
 /* --- what is known in a copy -------------------------------------------------------------------------------------- */
 
@@ -423,23 +184,16 @@ static StmtList version_list(Context context, const StmtList *body);
 static Version collect_all(Context context, Stmt *const *stmts, int count) {
     Version v = {.arena = context.arena,
                  .uniform_only = context.uniform_only,
-                 .scratch = arena_new(),
                  .target = context.room->kernel->target,
                  .reduces = context.reduces};
-    for (int i = 0; i < count; i++)
-        collect(&v, stmts[i], 1);
-    arena_free(v.scratch);
-    drop_lone_conditions(&v);
-    drop_cheap_conditions(&v);
-    drop_lone_conditions(&v); /* some indices have both kinds */
+    version_collect(&v, stmts, count);
     return v;
 }
 
 /* Stores after unrolling. */
 static int64_t size_of(Arena *arena, const StmtList *body) {
     Version v = {.arena = arena, .only_size = true};
-    for (int i = 0; i < body->count; i++)
-        collect(&v, body->items[i], 1);
+    version_collect(&v, body->items, body->count);
     return v.size;
 }
 
