@@ -27,6 +27,14 @@ static bool is_needless(Arena *arena, Op op, const Affine *by, const Affine *oth
            (op == OP_MIN ? apart.constant >= 0 : apart.constant <= 0);
 }
 
+/* What is canonical already is not made so again: each minimum within others would be looked at many times. */
+static bool canonical_affine(Arena *arena, Expr *e, Affine *affine) {
+    Sum sum;
+    sum_init(&sum, arena);
+    sum_add_expr(&sum, 1, e, false);
+    return sum_affine(arena, &sum, affine);
+}
+
 /* Takes what a minimum with `by` does not need out of the minimum e: min(a, min(a + 1, b)) is min(a, b). depth: how
  * many minima within each other are looked into. */
 static bool drop_needless(Arena *arena, Op op, const Affine *by, Affine *e, int depth) {
@@ -34,7 +42,7 @@ static bool drop_needless(Arena *arena, Op op, const Affine *by, Affine *e, int 
     if (depth == 0 || e->count != 1 || e->terms[0].coefficient != 1 || !expr_is_op(e->terms[0].atom, op))
         return false;
     for (int i = 0; i < 2; i++)
-        if (!size_affine(arena, e->terms[0].atom->args[i], &sides[i]) ||
+        if (!canonical_affine(arena, e->terms[0].atom->args[i], &sides[i]) ||
             !affine_sum(arena, &sides[i], 1, &offset, 1, &sides[i]))
             return false;
     bool changed = drop_needless(arena, op, by, &sides[0], depth - 1);
