@@ -171,7 +171,9 @@ Expr *expr_simplify(Arena *arena, Expr *e);
 /* Whether a comparison of integers holds (1) or fails (0) for all values that its sides can take, in every lane; else
  * -1, also for any other expression. */
 int expr_decided_by_ranges(const Expr *e);
-/* Decides a bool expression for all values of its variables: 1 always, 0 never, -1 not known. Also uses facts. */
+/* Decides a bool expression for all values of its variables: 1 always, 0 never, -1 not known. Also uses facts: of more
+ * than FACT_LIMIT the first and the last ones, half of each. */
+enum { FACT_LIMIT = 128 };
 typedef struct Facts {
     int count;
     Expr **facts; /* bool expressions that hold */

@@ -15,10 +15,10 @@
 enum {
     COLUMN_LIMIT = 40,  /* variables of one system */
     ROW_LIMIT = 160,    /* inequalities of one system */
-    FACT_LIMIT = 128,   /* facts that are looked at: the first and the last ones */
     GROWTH_LIMIT = 400, /* inequalities that one elimination may leave */
     SPLIT_LIMIT = 4,    /* min, max, select and abs that are taken apart by cases, one inside the other */
     ATOM_NODES = 64,    /* of what is more than looked at: each system and each case has all of them again */
+    EITHER_NODES = 512, /* of what may hold because one of its members does not */
     FACTOR_LIMIT = 16
 };
 
@@ -492,10 +492,13 @@ static bool comparison_holds(Prover *prover, Expr *e) {
            prove_nonnegative(prover, scaled_sum(arena, &d, -1, -1));
 }
 
-/* One member holds, or the second does wherever the first does not. */
+/* One member holds, or the second does wherever the first does not; of what is long, each by itself: the opposites of
+ * all before each member would take the square of its length. */
 static bool either_holds(Prover *prover, Expr *e) {
     if (holds(prover, e->args[0]))
         return true;
+    if (expr_is_larger(e, EITHER_NODES))
+        return holds(prover, e->args[1]);
     Prover inner = *prover;
     inner.facts.capacity = inner.facts.count;
     inner.truths.capacity = inner.truths.count;

@@ -44,7 +44,6 @@ static bool has_same_terms(const Affine *a, const Affine *b) {
 
 /* From now on p >= 0. N >= 3 takes the place of N >= 2, in a new list: what was remembered of the old one stays. */
 static void add_size_fact(Builder *builder, Affine p) {
-    enum { MOST = 128 }; /* the first and the last ones: each proof looks at all */
     AffineList *facts = &builder->facts, kept = {0};
     int weaker = 0;
     while (weaker < facts->count && !has_same_terms(&facts->items[weaker], &p))
@@ -52,12 +51,12 @@ static void add_size_fact(Builder *builder, Affine p) {
     bool known = weaker < facts->count;
     if (known && facts->items[weaker].constant <= p.constant)
         return;
-    if (!known && facts->count < MOST) {
+    if (!known && facts->count < FACT_LIMIT) {
         list_push(builder->arena, facts, p);
         return;
     }
     for (int i = 0; i < facts->count; i++)
-        if (known || i != MOST / 2)
+        if (known || i != FACT_LIMIT / 2)
             list_push(builder->arena, &kept, i == weaker ? p : facts->items[i]);
     if (!known)
         list_push(builder->arena, &kept, p);

@@ -16,7 +16,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { FUNCTION_CODE = 24000 /* instructions */, ROUNDS = 3, FEW_STAGES = 64 };
+enum { FUNCTION_CODE = 24000 /* instructions */, ROUNDS = 3 };
+enum { FEW_STAGES = 64, FEW_NODES = 1024 /* of all values */ };
 enum { WORTH_COUNTING = 8 }; /* what changed is counted again where a round saves more than a part of so many */
 static const double worth = 1. / 4096; /* instructions for each operation of a call, */
 enum { WORTH_MOST = 4096 };            /* and the most: what a cache of instructions holds */
@@ -211,10 +212,21 @@ static bool keep_longest_plain(Space *space, const int64_t *code, const int *poi
     return any;
 }
 
+/* Whether it has few groups, and these are short. */
+static bool has_limits_of_its_own(const Program *program, const Fit *fit) {
+    int nodes = 0;
+    if (fit->fresh > FEW_GROUPS || program->stage_count > FEW_STAGES)
+        return false;
+    for (int s = 0; s < program->stage_count; s++)
+        EACH_VALUE_EXPR(e, program->stages[s])
+            nodes++;
+    return nodes <= FEW_NODES;
+}
+
 bool fit_code(Space *space, const Nest *nest, int *point, Fit *fit) {
     int count = space->groups.count;
     int64_t code[count + 1];
-    if ((fit->fresh <= FEW_GROUPS && space->program->stage_count <= FEW_STAGES) || space->user)
+    if (space->user || has_limits_of_its_own(space->program, fit))
         return false;
     Arena *scratch = arena_new();
     count_code(scratch, space, nest, point, -1, code);

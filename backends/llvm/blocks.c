@@ -28,9 +28,16 @@ static bool divides(LLVMValueRef value) {
     return opcode == LLVMUDiv || opcode == LLVMSDiv || opcode == LLVMURem || opcode == LLVMSRem;
 }
 
+/* Of what it computes with: a comparison gives less. */
+static int computed_bits(LLVMValueRef value) {
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    bool compares = opcode == LLVMICmp || opcode == LLVMFCmp;
+    return (int)type_bits(LLVMTypeOf(compares ? LLVMGetOperand(value, 0) : value));
+}
+
 /* About how many instructions of the machine it becomes. Lanes that are too wide are divided one by one. */
 static int machine_instructions(LLVMValueRef value, int vector_bytes) {
-    int lanes = lanes_of(value), bits = (int)type_bits(LLVMTypeOf(value));
+    int lanes = lanes_of(value), bits = computed_bits(value);
     bool one_by_one = divides(value) && bits > DIVIDED_BITS * lanes;
     int parts = one_by_one ? lanes : (bits / 8 + vector_bytes - 1) / vector_bytes;
     return (divides(value) ? QUOTIENT : 1) * (parts > 1 ? parts : 1);

@@ -186,12 +186,14 @@ static bool is_about_others(const ExprList *conditions, int condition) {
 }
 
 /* Whether one of the conditions fails wherever all others hold. They would prove anything, and reads that they seem to
- * keep inside would be outside where a later pass tests none of them. */
+ * keep inside would be outside where a later pass tests none of them. Only what proofs look at proves anything. */
 static bool contradict(Build *b, const ExprList *conditions) {
     Expr **others = ARENA_ARRAY(b->arena, Expr *, conditions->count + 1);
     for (int i = 0; i < conditions->count; i++)
         others[i] = conditions->items[i];
     for (int i = 0; i < conditions->count; i++) {
+        if (i >= FACT_LIMIT && i < conditions->count - FACT_LIMIT)
+            continue;
         others[i] = others[conditions->count - 1];
         Facts facts = {conditions->count - 1, others};
         if ((is_about_others(conditions, i) ? expr_prove(b->arena, conditions->items[i], &facts)

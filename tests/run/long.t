@@ -197,6 +197,15 @@ awk 'BEGIN { e = "i"; for (k = 0; k < 200; k++) e = (k % 2 ? "min" : "max") "(" 
     print "def f(float(N) x) -> (y) { y(i) = (x(" e ") else 0) where i in 0:N }"; print "export f" }' >extremes.tensor
 within 0 "two hundred minima and maxima within each other" -O2 -c extremes.tensor -o extremes.o
 runs "which are what the interpreter computes" "$TENSORC" -run -O2 -DN=300 extremes.tensor
+awk 'BEGIN { printf "def f("; for (i = 0; i < 60; i++) printf "%sfloat(N%d) x%d", i ? ", " : "", i, i
+    printf ") -> (y) { y(i) = x0(i)"; for (i = 1; i < 60; i++) printf " + x%d(i)", i; print " }\nexport f" }' >sizes.tensor
+within 0 "the least of sixty sizes is a range" -O2 -c sizes.tensor -o sizes.o
+awk 'BEGIN { printf "def f(float(N) x) -> (inout float(N) y) { y(i) = x(i) where i in 0:N, i != 0"
+    for (i = 1; i < 1900; i++) printf " && i != %d", i; print " }\nexport f" }' >terms.tensor
+if ! sanitized; then seconds=10; fi
+within 0 "a condition of nearly two thousand terms" -O2 -c terms.tensor -o terms.o
+if ! sanitized; then seconds=60; fi
+runs "which chooses what the interpreter chooses" "$TENSORC" -run -O1 -DN=4000 terms.tensor
 # Lanes of 64 bits are divided one by one: a block of them is far longer than its instructions of LLVM. It is cut into
 # pieces, each with an address.
 cat >remainders_of_rows.tensor <<'EOF'

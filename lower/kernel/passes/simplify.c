@@ -20,13 +20,23 @@ static Expr *simplify_read(Arena *arena, Expr *e) {
     return read;
 }
 
+enum { LONG_CONDITION = 512 /* nodes */ };
+
+/* Each part of a condition is simplified before the whole: where it is long, that alone. Otherwise all would be looked
+ * at again for each. */
+static bool is_long_condition(const Expr *e) {
+    bool joins = expr_is_op(e, OP_AND) || expr_is_op(e, OP_OR);
+    return joins && !expr_is_int(e->args[0], NULL) && !expr_is_int(e->args[1], NULL) &&
+           expr_is_larger(e, LONG_CONDITION);
+}
+
 /* Conditions and indices used as values; offsets stay in their order. */
 static Expr *simplify_node(Arena *arena, Expr *e, void *context) {
     (void)context;
     if (e->kind == EXPR_READ)
         return simplify_read(arena, e);
     if (e->kind == EXPR_OP && e->type == TYPE_BOOL)
-        return expr_compact(arena, e);
+        return is_long_condition(e) ? e : expr_compact(arena, e);
     if (e->kind == EXPR_CAST && e->args[0]->type == TYPE_INT64 && e->args[0]->kind == EXPR_OP)
         return expr_cast(arena, e->type, expr_compact(arena, e->args[0]));
     return e;
