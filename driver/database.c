@@ -42,8 +42,11 @@ Database *compilation_database(Compilation *c) {
     return c->database;
 }
 
+/* What was compiled is there by now: a read that failed is a warning. */
 void close_database(Compilation *c) {
     if (c->database && database_failed(c->database))
-        refuse_database(c, "the tuning database is damaged", true);
+        diag(c->diagnostics, DIAG_database, (Loc){0},
+             "a record of the tuning database could not be read, so it may be damaged; where this comes again, delete "
+             "the file, or name another with --db=FILE");
     database_close(c->database);
 }

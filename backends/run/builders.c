@@ -279,7 +279,8 @@ static void hand_out(Builders *pool) {
             builder->since = builder->spent = processor_seconds(builder->pid);
         } else {
             end_builder(builder);
-            finish(pool, candidate, OUTCOME_BUILD_ERROR, "a build process could not be started", true);
+            finish(pool, candidate, OUTCOME_BUILD_ERROR,
+                   there ? "a build process was ended from outside" : "a build process could not be started", true);
         }
         wire_free(&wire);
     }

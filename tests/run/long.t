@@ -198,7 +198,8 @@ awk 'BEGIN { e = "i"; for (k = 0; k < 200; k++) e = (k % 2 ? "min" : "max") "(" 
 within 0 "two hundred minima and maxima within each other" -O2 -c extremes.tensor -o extremes.o
 runs "which are what the interpreter computes" "$TENSORC" -run -O2 -DN=300 extremes.tensor
 awk 'BEGIN { printf "def f("; for (i = 0; i < 60; i++) printf "%sfloat(N%d) x%d", i ? ", " : "", i, i
-    printf ") -> (y) { y(i) = x0(i)"; for (i = 1; i < 60; i++) printf " + x%d(i)", i; print " }\nexport f" }' >sizes.tensor
+    printf ") -> (y) { y(i) = x0(i)"; for (i = 1; i < 60; i++) printf " + x%d(i)", i
+    print " }\nexport f" }' >sizes.tensor
 within 0 "the least of sixty sizes is a range" -O2 -c sizes.tensor -o sizes.o
 awk 'BEGIN { printf "def f(float(N) x) -> (inout float(N) y) { y(i) = x(i) where i in 0:N, i != 0"
     for (i = 1; i < 1900; i++) printf " && i != %d", i; print " }\nexport f" }' >terms.tensor
