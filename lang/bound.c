@@ -5,9 +5,11 @@
  * cases are for prove.c. Each atom is bounded by itself: the sum of the bounds is a bound of the sum. Where arithmetic
  * overflows the answer is "not known".
  */
+#include "lang/random.h"
 #include "lang/sum.h"
 #include "lang/value.h"
 
+enum { POINTS = 4 /* that are tried */ };
 enum { FACTOR_LIMIT = 16, ROUND_LIMIT = 4 /* an extent may name other loops: these suffice for what is met */ };
 
 bool expr_is_over_sizes(const Expr *e) {
@@ -243,16 +245,22 @@ bool sum_relax(Sum *relaxed, const Sum *sum, bool upper) {
 
 /* --- where it is negative ----------------------------------------------------------------------------------------- */
 
-/* With all sizes 1. False: it names other variables, reads, or is not known. */
-static bool value_at_ones(const Expr *e, int64_t *value) {
+/* Sizes at a point: all 1 at the first one, some numbers at the others. */
+static int64_t size_at(const Var *size, int point) {
+    enum { LARGEST = 1000 };
+    return point == 0 ? 1 : 1 + (int64_t)(hash_mix(hash_text(size->name) + (uint64_t)point) % LARGEST);
+}
+
+/* False: it names other variables, reads, or is not known. */
+static bool value_at(const Expr *e, int point, int64_t *value) {
     int64_t a, b;
     bool size = e->kind == EXPR_VAR && e->var->kind == VAR_SIZE;
     if (size || e->kind == EXPR_INT) {
-        *value = size ? 1 : e->integer;
+        *value = size ? size_at(e->var, point) : e->integer;
         return true;
     }
-    if (e->kind != EXPR_OP || e->type != TYPE_INT64 || e->count != 2 || !value_at_ones(e->args[0], &a) ||
-        !value_at_ones(e->args[1], &b))
+    if (e->kind != EXPR_OP || e->type != TYPE_INT64 || e->count != 2 || !value_at(e->args[0], point, &a) ||
+        !value_at(e->args[1], point, &b))
         return false;
     switch (e->op) {
     case OP_ADD: return !__builtin_add_overflow(a, b, value);
@@ -265,11 +273,11 @@ static bool value_at_ones(const Expr *e, int64_t *value) {
     }
 }
 
-/* The least value of coefficient * atom with all sizes 1: a loop is at its first value or at its last. */
-static bool least_at_ones(Term term, int64_t *least) {
+/* The least value of coefficient * atom: a loop is at its first value or at its last. */
+static bool least_at(Term term, int point, int64_t *least) {
     int64_t value;
     bool loop = atom_is_loop(term.atom);
-    if (!value_at_ones(loop ? term.atom->var->extent : term.atom, &value) || (loop && value < 1))
+    if (!value_at(loop ? term.atom->var->extent : term.atom, point, &value) || (loop && value < 1))
         return false;
     if (loop)
         value = term.coefficient < 0 ? value - 1 : 0;
@@ -277,12 +285,19 @@ static bool least_at_ones(Term term, int64_t *least) {
 }
 
 /* Whether it is seen at once that the sum is negative for some values: what is false is not tried to prove. */
-static bool is_negative_at_ones(const Sum *sum) {
+static bool is_negative_at(const Sum *sum, int point) {
     int64_t least = sum->constant, part;
     for (int i = 0; i < sum->count; i++)
-        if (!least_at_ones(sum->terms[i], &part) || __builtin_add_overflow(least, part, &least))
+        if (!least_at(sum->terms[i], point, &part) || __builtin_add_overflow(least, part, &least))
             return false;
     return least < 0;
+}
+
+bool sum_is_negative_somewhere(const Sum *sum) {
+    bool negative = false;
+    for (int point = 0; point < POINTS && !negative; point++)
+        negative = is_negative_at(sum, point);
+    return negative;
 }
 
 bool sum_is_nonnegative(const Sum *sum) {
@@ -291,7 +306,7 @@ bool sum_is_nonnegative(const Sum *sum) {
     for (int round = 0; round < ROUND_LIMIT; round++) {
         if (interval_is_nonnegative(now))
             return true;
-        if (round == 0 && is_negative_at_ones(now))
+        if (round == 0 && is_negative_at(now, 0))
             return false;
         if (now->overflow || !sum_bound(&sums[round % 2], now, false))
             break;

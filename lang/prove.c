@@ -532,6 +532,8 @@ bool affine_never_negative(Arena *arena, const Affine *affine, const AffineList 
     sum_over(&goal, arena, affine);
     if (sum_is_nonnegative(&goal))
         return true;
+    if ((!facts || facts->count == 0) && sum_is_negative_somewhere(&goal))
+        return false;
     for (int i = 0; i < goal.count; i++)
         if (expr_is_larger(goal.terms[i].atom, ATOM_NODES))
             return false;

@@ -88,6 +88,8 @@ bool sum_bound(Sum *bound, const Sum *sum, bool upper);
 bool sum_relax(Sum *relaxed, const Sum *sum, bool upper);
 /* Whether it is at least 0 for all values: by intervals and these bounds. */
 bool sum_is_nonnegative(const Sum *sum);
+/* Whether it is seen to be negative for some sizes and indices: no proof without facts would succeed. */
+bool sum_is_negative_somewhere(const Sum *sum);
 /* 1: at least 0 for all values, -1: below 0 for all, 0: neither is known. */
 int sum_sign(const Sum *sum);
 /* Of a difference, 1: at least 0 for all values, -1: at most 0 for all, 0: neither is known. */
