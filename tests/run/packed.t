@@ -69,11 +69,12 @@ cat >known.tensor <<'EOF'
 def known(float(M, K) x, const float(K, N) w) -> (y) { y(m, n) +=! x(m, k) * w(k, n) }
 export known(M=9, K=40, N=33)
 EOF
-runs "schedules are written" "$TENSORC" -O2 --db=none.db -c known.tensor -S -o known.s --emit-schedule=found
+emitted() { "$TENSORC" -O2 --db=none.db --target=x86-64-v4 -S "$@"; }
+runs "schedules are written" emitted known.tensor -o known.s --emit-schedule=found
 like "$(cat found)" '^schedule known on ' "one of the function"
 like "$(cat found)" '^# schedule known_packed on ' "and as comments one of the packed function"
 cat known.tensor found >pasted.tensor
-runs "pasted" "$TENSORC" -O2 --db=none.db -c pasted.tensor -S -o pasted.s --emit-schedule=again
+runs "pasted" emitted pasted.tensor -o pasted.s --emit-schedule=again
 is "$(sed -n '/^known:/,/^\.Lfunc_end/p' pasted.s | grep -v '^\.L\|\.L')" \
     "$(sed -n '/^known:/,/^\.Lfunc_end/p' known.s | grep -v '^\.L\|\.L')" "they give the same function"
 unlike "$(cat again)" 'known_packed' "whose schedule the packed function has too"
