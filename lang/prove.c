@@ -469,7 +469,11 @@ static Expr *find_split(const Prover *prover, const Sum *goal) {
 static bool prove_nonnegative(Prover *prover, const Sum *goal) {
     if (goal->overflow)
         return false;
-    if (sum_is_nonnegative(goal) || prove_by_elimination(prover, goal))
+    if (sum_is_nonnegative(goal))
+        return true;
+    if (prover->facts.count == 0 && sum_is_negative_somewhere(goal))
+        return false;
+    if (prove_by_elimination(prover, goal))
         return true;
     Expr *atom = find_split(prover, goal);
     return atom && prove_by_cases(prover, goal, atom);
@@ -532,8 +536,6 @@ bool affine_never_negative(Arena *arena, const Affine *affine, const AffineList 
     sum_over(&goal, arena, affine);
     if (sum_is_nonnegative(&goal))
         return true;
-    if ((!facts || facts->count == 0) && sum_is_negative_somewhere(&goal))
-        return false;
     for (int i = 0; i < goal.count; i++)
         if (expr_is_larger(goal.terms[i].atom, ATOM_NODES))
             return false;

@@ -63,9 +63,10 @@ static Schedule *fit_together(Arena *arena, Space *space, int *point, Fit *fit, 
     const Nest *fitted;
     size_t bytes = sizeof *point * (size_t)space->gene_count;
     int *before = ARENA_ARRAY(arena, int, space->gene_count + 1), groups = space->groups.count;
-    bool *smaller = ARENA_ARRAY(arena, bool, groups + 1);
+    bool *smaller = ARENA_ARRAY(arena, bool, groups + 1), *plain = ARENA_ARRAY(arena, bool, groups + 1);
     memcpy(before, point, bytes);
     memcpy(smaller, fit->smaller, sizeof *smaller * (size_t)groups);
+    memcpy(plain, fit->plain, sizeof *plain * (size_t)groups);
     if (!fit_code(space, *nest, point, fit))
         return NULL;
     Schedule *schedule = point_schedule_with(arena, space, point, &fitted);
@@ -76,8 +77,8 @@ static Schedule *fit_together(Arena *arena, Space *space, int *point, Fit *fit, 
     memcpy(point, before, bytes);
     memcpy(fit->smaller, smaller, sizeof *smaller * (size_t)groups);
     for (int g = 0; g < groups; g++) {
-        space->groups.items[g]->skipped &= !fit->plain[g];
-        fit->plain[g] = false;
+        space->groups.items[g]->skipped &= plain[g] || !fit->plain[g];
+        fit->plain[g] = plain[g];
     }
     return NULL;
 }

@@ -12,7 +12,7 @@ enum { MANY_GENES = 32, FEW_READS = 6, MANY_READS = 64, MANY_STAGES = 16, MOST_P
 enum { MODEL_POINTS = 2000, MODEL_POINTS_MORE = 10000, ROUGH_POINTS = 320, MOST_OF_A_GROUP = 2 };
 enum { MODEL_POINTS_OF_MANY = 4000 }; /* of a function of many groups: MODEL_POINTS would leave each too few */
 enum { MANY_KINDS = 500, LEAST_POINTS = 16 }; /* of groups that differ; points of each where there are many more */
-enum { MOST_CODE = 1 << 16, MOST_CODE_MORE = 1 << 18 }; /* instructions of a function, for some seconds of LLVM */
+enum { MOST_CODE = 3 << 14, MOST_CODE_MORE = 3 << 16 }; /* instructions of a function, for some seconds of LLVM */
 enum { ROUGH_GROUP_POINTS = 32, GLANCE_POINTS = 240, GLANCE_LEAST = 8 };
 
 /* Points of each group before its part of the rest: fewer in a function of thousands that differ, whose time to compile
@@ -120,8 +120,9 @@ static bool take_choice(Space *space, int number, const StaticChoice *from, int 
     const Group *own = from->space->groups.items[same];
     memcpy(point + group->first_gene, from->chosen + own->first_gene, sizeof *point * (size_t)group->genes.count);
     group->hopeless = own->hopeless;
-    group->skipped = from->plain[same];
+    group->skipped = from->plain[same] || from->too_long[same];
     fit->smaller[number] = from->smaller[same];
+    fit->plain[number] = from->too_long[same];
     fit->fresh--;
     *random = from->drawn[same];
     return true;
@@ -179,7 +180,6 @@ StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t s
     bool exact = schedule != NULL;
     for (int g = 0; g < groups; g++) {
         exact &= group_is_in_order(space, space->groups.items[g], point);
-        plain[g] |= fit.plain[g];
         space->groups.items[g]->skipped = space->groups.items[g]->hopeless;
     }
     if (!schedule) {
@@ -187,7 +187,7 @@ StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t s
         *schedule = (Schedule){.subject = space->program->name, .target = space->target->family->name};
     }
     StaticChoice *choice = ARENA_NEW(arena, StaticChoice);
-    *choice = (StaticChoice){space, schedule, nest, exact ? point : NULL, point, plain, fit.smaller, drawn};
+    *choice = (StaticChoice){space, schedule, nest, exact ? point : NULL, point, plain, fit.smaller, fit.plain, drawn};
     return choice;
 }
 

@@ -6,7 +6,8 @@
  * later only the groups that changed are. Nests of equal groups are one function (lower/kernel/passes/share.c), which
  * counts once, for the first of them. Where all together is too much, the groups with more than their share get another
  * choice that has no more. The share is such that what the others leave of theirs is shared again: no group pays for a
- * cheaper one. What a call works on for long is worth longer code, and time to choose again.
+ * cheaper one. What a call works on for long is worth longer code, and time to choose again. Plain loops are for those
+ * first that work the least for their code.
  * A function of a few nests and stages is left as it is: each has limits of its own. So is one that differs in a few
  * nests from another one whose code was made to fit.
  */
@@ -133,17 +134,30 @@ static int64_t sum_of(const int64_t *amounts, int count) {
     return sum;
 }
 
-static int64_t allowed_code(const Group *group, int64_t share) {
-    double work = group_work(group) * worth;
-    work = fmin(work, WORTH_MOST);
-    return work > (double)share ? (int64_t)work : share;
+static double worth_of(const Group *group) {
+    return fmin(group_work(group) * worth, WORTH_MOST);
+}
+
+/* What the work of a group may be worth at the most, so that all groups together are no more than the function may
+ * have. */
+static int64_t worth_limit(const Space *space, const int64_t *code, const Fit *fit) {
+    int count = space->groups.count;
+    int64_t amounts[count + 1];
+    for (int g = 0; g < count; g++)
+        amounts[g] = (int64_t)fmin((double)code[g], worth_of(space->groups.items[g]));
+    return fair_share(amounts, count, fit->most);
+}
+
+static int64_t allowed_code(const Group *group, int64_t share, const Fit *fit) {
+    int64_t own = (int64_t)fmin(worth_of(group), (double)fit->worth_limit);
+    return own > share ? own : share;
 }
 
 /* Makes the groups smaller that have more code than they may. Returns the instructions that this is meant to save. */
 static int64_t shrink_groups(Space *space, const int64_t *code, int *point, const Fit *fit, bool *shrunk) {
     int64_t share = fair_share(code, space->groups.count, FUNCTION_CODE), saved = 0;
     for (int g = 0; g < space->groups.count; g++) {
-        int64_t allowed = allowed_code(space->groups.items[g], share);
+        int64_t allowed = allowed_code(space->groups.items[g], share, fit);
         int same = fit->same[g];
         shrunk[g] = same < g ? shrunk[same] : code[g] > allowed && shrink_group(space, g, code[g], allowed, point);
         if (!shrunk[g])
@@ -187,8 +201,8 @@ static void keep_plain(Space *space, int number, const Fit *fit) {
             space->groups.items[g]->skipped = fit->plain[g] = true;
 }
 
-/* Whether the group that counted as nothing has its code from one that is plain by now: nests that are one function
- * have as many stages. */
+/* Nests that are one function count for the first of them: those that count as nothing have their code from one that is
+ * plain by now, and as many stages. */
 static bool has_code_of_plain(const Space *space, int number, const int64_t *code, const Fit *fit) {
     for (int g = 0; g < number && code[number] == 0; g++)
         if (fit->plain[g] && space->groups.items[g]->stage_count == space->groups.items[number]->stage_count)
@@ -196,26 +210,54 @@ static bool has_code_of_plain(const Space *space, int number, const int64_t *cod
     return false;
 }
 
-/* The groups with more than their share of what a function may have at the most. */
+/* Of each group, with that of those that are equal to it: for an instruction. */
+static double *density_of_work(Arena *arena, const Space *space, const int64_t *code, const Fit *fit) {
+    double *density = ARENA_ARRAY(arena, double, space->groups.count + 1);
+    for (int g = 0; g < space->groups.count; g++)
+        density[fit->same[g]] += group_work(space->groups.items[g]);
+    for (int g = 0; g < space->groups.count; g++)
+        density[g] /= code[g] > 0 ? (double)code[g] : 1;
+    return density;
+}
+
+/* The group with more than the share that works the least for its code; -1: there is none. What a call works on for
+ * long would take many times as long in plain loops. */
+static int least_worth(const Space *space, const int64_t *code, int64_t share, const double *density, const int *point,
+                       const Fit *fit) {
+    int least = -1;
+    for (int g = 0; g < space->groups.count; g++) {
+        const Group *group = space->groups.items[g];
+        bool may = code[g] > share && !fit->plain[g] && worth_of(group) < WORTH_MOST;
+        if (may && group_is_used(space, group, point) && (least < 0 || density[g] < density[least]))
+            least = g;
+    }
+    return least;
+}
+
+/* Where all together are more than a function may have: groups with more than their share, until half of that is left.
+ * Such code is mostly longer than estimated. */
 static bool keep_longest_plain(Space *space, const int64_t *code, const int *point, const Fit *fit) {
     int count = space->groups.count;
-    int64_t share = fair_share(code, count, fit->most);
+    int64_t most = fit->most / 2, share = fair_share(code, count, most), sum = sum_of(code, count);
+    if (sum <= fit->most)
+        return false;
+    Arena *scratch = arena_new();
+    const double *density = density_of_work(scratch, space, code, fit);
     bool any = false;
-    for (int g = 0; g < count && sum_of(code, count) > fit->most; g++) {
-        const Group *group = space->groups.items[g];
-        bool is_long = code[g] > allowed_code(group, share) || has_code_of_plain(space, g, code, fit);
-        if (!is_long || !group_is_used(space, group, point))
-            continue;
+    for (int g; sum > most && (g = least_worth(space, code, share, density, point, fit)) >= 0; any = true) {
         keep_plain(space, g, fit);
-        any = true;
+        sum -= code[g];
     }
+    for (int g = 0; g < count; g++)
+        if (has_code_of_plain(space, g, code, fit) && group_is_used(space, space->groups.items[g], point))
+            keep_plain(space, g, fit);
+    arena_free(scratch);
     return any;
 }
 
-/* Whether it has few groups, and these are short. */
-static bool has_limits_of_its_own(const Program *program, const Fit *fit) {
+static bool is_short(const Program *program) {
     int nodes = 0;
-    if (fit->fresh > FEW_GROUPS || program->stage_count > FEW_STAGES)
+    if (program->stage_count > FEW_STAGES)
         return false;
     for (int s = 0; s < program->stage_count; s++)
         EACH_VALUE_EXPR(e, program->stages[s])
@@ -223,14 +265,21 @@ static bool has_limits_of_its_own(const Program *program, const Fit *fit) {
     return nodes <= FEW_NODES;
 }
 
+/* Whether few groups are left to look at: those of a short function, or those in which it differs from one that
+ * fits. */
+static bool is_left_as_it_is(const Space *space, const Fit *fit) {
+    return fit->fresh <= FEW_GROUPS && (fit->fresh < space->groups.count || is_short(space->program));
+}
+
 bool fit_code(Space *space, const Nest *nest, int *point, Fit *fit) {
     int count = space->groups.count;
     int64_t code[count + 1];
-    if (space->user || has_limits_of_its_own(space->program, fit))
+    if (space->user || is_left_as_it_is(space, fit))
         return false;
     Arena *scratch = arena_new();
     count_code(scratch, space, nest, point, -1, code);
     arena_free(scratch);
+    fit->worth_limit = worth_limit(space, code, fit);
     bool smaller = make_smaller(space, code, point, fit);
     return keep_longest_plain(space, code, point, fit) || smaller;
 }

@@ -30,6 +30,7 @@ typedef struct Fit {
     bool *smaller;   /* its tiles were made smaller, as all together would be too much code */
     bool *plain;     /* it keeps its plain loops, as all together would be far too much code */
     int64_t most;    /* instructions of a function beyond which groups keep their plain loops */
+    int64_t worth_limit; /* the most instructions of a group that its work is worth */
     int fresh;       /* groups that were not made to fit before */
     int least;       /* points of each group, at least */
 } Fit;

@@ -70,6 +70,7 @@ typedef struct StaticChoice {
     /* What was chosen for each group, also where the schedule cannot have all of it. */
     const int *chosen;
     const bool *plain, *smaller; /* keeps its loops; has smaller tiles, as all together would be too much code */
+    const bool *too_long;        /* keeps its loops as all together would be far too much code */
     const Random *drawn;         /* the stream behind it */
 } StaticChoice;
 StaticChoice *static_choice(Arena *arena, const Program *program, const Target *target, Effort effort, uint64_t seed);

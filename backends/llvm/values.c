@@ -93,14 +93,23 @@ static LLVMValueRef emit_select(Code *code, const Expr *e) {
     return branch_phi(code, &branch, a, b);
 }
 
-/* limit - base. With two naturals it cannot overflow. */
+static bool difference_wraps(const Expr *limit, const Expr *base) {
+    Interval end = expr_interval(limit), first = expr_interval(base);
+    int64_t least, most;
+    if (end.has_low && end.low >= 0 && first.has_low && first.low >= 0)
+        return false;
+    return !end.has_low || !end.has_high || !first.has_low || !first.has_high ||
+           __builtin_sub_overflow(end.low, first.high, &least) || __builtin_sub_overflow(end.high, first.low, &most);
+}
+
+/* limit - base. */
 static LLVMValueRef emit_room(Code *code, const Expr *limit, const Expr *base) {
     int64_t end, first, room;
     if (expr_is_int(limit, &end) && expr_is_int(base, &first) && !__builtin_sub_overflow(end, first, &room))
         return index_constant(code, room);
     LLVMValueRef from = emit_value(code, limit), by = emit_value(code, base);
-    return expr_is_natural(limit) && expr_is_natural(base) ? LLVMBuildSub(code->builder, from, by, "")
-                                                           : binary_intrinsic(code, "llvm.ssub.sat", from, by);
+    return difference_wraps(limit, base) ? binary_intrinsic(code, "llvm.ssub.sat", from, by)
+                                         : LLVMBuildSub(code->builder, from, by, "");
 }
 
 enum { WORD_BITS = 64 };
@@ -132,19 +141,28 @@ static const Expr *tile_base(const Expr *base, int lanes, int64_t *from) {
     return sum ? base->args[0] : base;
 }
 
-/* (base + l) < limit for lane l, without 64-bit lanes: l < limit - base. */
-static LLVMValueRef emit_ramp_below(Code *code, const Expr *ramp, const Expr *limit, bool or_equal) {
+/* The same as a comparison in lanes of 32 bits; or_equal: of one lane more. */
+static LLVMValueRef emit_lanes_below(Code *code, LLVMValueRef room, int64_t from, int lanes, bool or_equal) {
     LLVMBuilderRef b = code->builder;
-    int64_t from = 0;
-    bool number = !or_equal && has_mask_numbers(code, ramp->lanes);
-    LLVMValueRef room = emit_room(code, limit, number ? tile_base(ramp->args[0], ramp->lanes, &from) : ramp->args[0]);
-    if (number)
-        return emit_first_lanes(code, room, from, ramp->lanes);
+    LLVMTypeRef narrow = vector_of(code->i32, padded_lanes(lanes));
     room = binary_intrinsic(code, "llvm.smax", room, index_constant(code, -1));
-    room = binary_intrinsic(code, "llvm.smin", room, index_constant(code, ramp->lanes));
-    LLVMValueRef rooms = emit_splat(code, LLVMBuildTrunc(b, room, code->i32, ""), ramp->lanes);
-    LLVMValueRef lanes = iota(code->i32, padded_lanes(ramp->lanes));
-    return LLVMBuildICmp(b, or_equal ? LLVMIntSLE : LLVMIntSLT, lanes, rooms, "");
+    room = binary_intrinsic(code, "llvm.smin", room, index_constant(code, lanes > WORD_BITS ? lanes : WORD_BITS));
+    LLVMValueRef rooms = emit_splat(code, LLVMBuildTrunc(b, room, code->i32, ""), lanes);
+    LLVMValueRef places = LLVMConstAdd(iota(code->i32, padded_lanes(lanes)), constant_int(narrow, from));
+    return LLVMBuildICmp(b, or_equal ? LLVMIntSLE : LLVMIntSLT, places, rooms, "");
+}
+
+/* (base + l) < limit for lane l, without 64-bit lanes: l < limit - base. all: a condition for all lanes; NULL: none.
+ * Without it there is no room. */
+static LLVMValueRef emit_ramp_below(Code *code, const Expr *below, const Expr *all) {
+    const Expr *ramp = below->args[0], *limit = below->args[1]->args[0];
+    bool or_equal = below->op == OP_LE;
+    int64_t from;
+    LLVMValueRef room = emit_room(code, limit, tile_base(ramp->args[0], ramp->lanes, &from));
+    if (all)
+        room = LLVMBuildSelect(code->builder, emit_value(code, all), room, index_constant(code, -1), "");
+    return !or_equal && has_mask_numbers(code, ramp->lanes) ? emit_first_lanes(code, room, from, ramp->lanes)
+                                                            : emit_lanes_below(code, room, from, ramp->lanes, or_equal);
 }
 
 static bool is_ramp_below(const Expr *e) {
@@ -306,16 +324,29 @@ static LLVMValueRef emit_bounds(Code *code, const Expr *e) {
     return LLVMBuildAnd(code->builder, before, emit_inside(code, to, low), "");
 }
 
+/* A conjunction of what is the same in all lanes and of a ramp's first lanes; NULL for others. */
+static LLVMValueRef emit_lanes_where(Code *code, const Expr *e) {
+    for (int i = 0; i < 2; i++)
+        if (e->args[i]->kind == EXPR_BROADCAST && is_ramp_below(e->args[1 - i]))
+            return emit_ramp_below(code, e->args[1 - i], e->args[i]->args[0]);
+    return NULL;
+}
+
+static LLVMValueRef emit_conjunction(Code *code, const Expr *e) {
+    LLVMValueRef bounds = emit_bounds(code, e);
+    return bounds ? bounds : emit_lanes_where(code, e);
+}
+
 static LLVMValueRef emit_operation(Code *code, const Expr *e) {
     if (is_uniform_operation(e))
         return emit_uniform(code, e);
-    LLVMValueRef bounds = e->op == OP_AND ? emit_bounds(code, e) : NULL;
+    LLVMValueRef bounds = e->op == OP_AND ? emit_conjunction(code, e) : NULL;
     if (bounds)
         return bounds;
     if (e->op == OP_SELECT)
         return emit_select(code, e);
     if (is_ramp_below(e))
-        return emit_ramp_below(code, e->args[0], e->args[1]->args[0], e->op == OP_LE);
+        return emit_ramp_below(code, e, NULL);
     if (can_contract(code, e))
         return emit_contracted(code, e);
     if (divides_by_one_value(code, e))

@@ -16,8 +16,11 @@
 enum {
     MASKED = 4, /* an access under a mask that an instruction has */
     GATHERED = 3,
-    CHOSEN = 6, /* a lane, under a mask that no instruction has */
-    CALLED = 8  /* what is in a function of its own, all its lanes */
+    CHOSEN = 6,            /* a lane, under a mask that no instruction has */
+    CALLED = 8,            /* what is in a function of its own, all its lanes */
+    COMPARED = 8,          /* a mask of the lanes whose indices are below a limit */
+    DIVIDED = 8,           /* a quotient or remainder of one lane, rounded down */
+    DIVIDED_BY_NUMBER = 4, /* the same, by one that is known */
 };
 
 typedef struct Counting {
@@ -85,12 +88,24 @@ static bool is_sequence(const Expr *e) {
     return e->kind == EXPR_OP && op_info[e->op].code == CODE_SEQUENCE;
 }
 
+static int64_t division_code(const Expr *e) {
+    if (e->lanes > 1)
+        return (int64_t)SEQUENCE_DIVIDED * e->lanes;
+    return e->args[1]->kind == EXPR_INT ? DIVIDED_BY_NUMBER : DIVIDED;
+}
+
+static bool compares_indices(const Expr *e) {
+    return e->lanes > 1 && op_info[e->op].class == CLASS_COMPARE && e->args[0]->kind == EXPR_RAMP;
+}
+
 static int64_t op_code(Counting *counting, const Expr *e) {
     int64_t registers = registers_of(counting, e->type, e->lanes);
     if (is_sequence(e))
         return registers * ((counting->functions += registers) <= FUNCTIONS_IN_PLACE ? SEQUENCE_FUNCTION : CALLED);
     if (e->kind == EXPR_OP && (e->op == OP_DIV || e->op == OP_MOD) && !type_is_float(e->type))
-        return e->lanes == 1 ? 1 : SEQUENCE_DIVIDED * e->lanes;
+        return division_code(e);
+    if (e->kind == EXPR_OP && compares_indices(e))
+        return COMPARED;
     ElementType from = e->kind == EXPR_CAST ? e->args[0]->type : e->type;
     if (is_half(e->type))
         return half_code(counting, e->type, sequence_kept(counting->target, e->type), e->lanes);

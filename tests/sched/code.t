@@ -82,6 +82,21 @@ runs "at -O3 all is optimized" "$TENSORC" -O3 -emit-llvm -v file.tensor --target
 unlike "$(cat "$work/err")" 'plain' "and nothing is said"
 runs "plain loops compute the same" "$TENSORC" -run -O2 -DN=37 file.tensor
 
+# What a call works on for long has smaller tiles, but no plain loops: they would take many times as long.
+cat >file.tensor <<'EOF'
+def f(float(N, N) x) -> (y) {
+    y(i, j) = x(i, j)
+    for l in 0:100 {
+        t(i, j) +=! y(i, k + l) * y(k, j) where k in 0:N - l
+        y(i, j) = t(i, j) + l
+    }
+}
+export f(N=500)
+EOF
+runs "a hundred products" "$TENSORC" -O2 --jobs=1 --threads=1 -emit-llvm -v file.tensor --target=x86-64-v4 -o file.ll
+unlike "$(cat "$work/err")" 'plain loops' "a hundred products have tiles"
+ok "which are no more code than the function may have: $(grep -c . file.ll) lines" [ "$(grep -c . file.ll)" -lt 60000 ]
+
 # An expensive nest beside many cheap ones.
 {
     echo "def f(float(256, 256) a, float(256, 256) b) -> (y) {"
@@ -403,6 +418,19 @@ ok "some of many are called ($called)" test "$called" -ge 20
 like "$(cat many.said)" 'many: some math functions are called, as all of them in place would be too much code' \
     "as -v says"
 runs "both give what the interpreter gives" "$TENSORC" -run functions.tensor
+powers() { seq -s' ' "$1" | sed "s/\\([0-9]*\\) */$2(x(i), \\1 * 0.5) + /g"; }
+{
+    echo "export def g(float(N) x, double(N) z) -> (y) {"
+    echo "y(i) = $(powers 90 pow)$(powers 40 atan2)pow(z(i), 3.5) }"
+} >powers.tensor
+runs "functions of two numbers" "$TENSORC" -emit-llvm --target=x86-64-v3 --threads=1 powers.tensor -o powers.ll
+called=$(grep -c 'call .*@tensorc.whole.pow' powers.ll)
+ok "are called as well ($called)" test "$called" -ge 20
+sed 's/float(N) x/double(N) x/' powers.tensor >doubles.tensor
+runs "pow of doubles where products are not fused" "$TENSORC" -emit-llvm --target=x86-64 --threads=1 doubles.tensor \
+    -o doubles.ll
+is "$(grep -c '@tensorc.whole.pow' doubles.ll)" 0 "is the library's"
+for f in powers doubles; do runs "$f give what the interpreter gives" "$TENSORC" -run -DN=37 $f.tensor; done
 
 # A value that is long enough is stored: rewriting an endless one takes as long as it is, for each of its parts.
 {

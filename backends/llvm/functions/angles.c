@@ -144,13 +144,13 @@ static LLVMValueRef up_to(Lanes *l, const Angle *angle, LLVMValueRef x, double l
     return branch_phi(l->code, &branch, slow, fast);
 }
 
-static LLVMValueRef in_library(Lanes *l, const void *context, LLVMValueRef x) {
+static LLVMValueRef in_library(Lanes *l, const void *context, LLVMValueRef *args) {
     const Angle *angle = context;
-    return call_by_lane(l->code, angle->op, &x);
+    return call_by_lane(l->code, angle->op, args);
 }
 
-static LLVMValueRef in_double(Lanes *l, const void *context, LLVMValueRef x) {
-    return up_to(l, context, x, REDUCTION_LIMIT, float_in_double_reduction, in_library);
+static LLVMValueRef in_double(Lanes *l, const void *context, LLVMValueRef *args) {
+    return up_to(l, context, args[0], REDUCTION_LIMIT, float_in_double_reduction, in_library);
 }
 
 static LLVMValueRef function_of_angle(Lanes *l, const Angle *angle, LLVMValueRef x) {
@@ -158,7 +158,7 @@ static LLVMValueRef function_of_angle(Lanes *l, const Angle *angle, LLVMValueRef
         return up_to(l, angle, x, REDUCTION_LIMIT, wide_reduction, in_library);
     if (l->code->target->fused_multiply_add)
         return up_to(l, angle, x, FUSED_LIMIT, fused_reduction, in_double);
-    return in_double(l, angle, x);
+    return in_double(l, angle, &x);
 }
 
 LLVMValueRef emit_sin(Lanes *l, LLVMValueRef *args) {

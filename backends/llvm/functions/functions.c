@@ -11,26 +11,29 @@ LLVMValueRef lanes_series(Lanes *l, LLVMValueRef x, const Series *series) {
 /* --- functions apart --- */
 
 /* Defines the function apart, without source lines. */
-static LLVMValueRef define_apart(Lanes *l, const char *name, ApartFunction *body, const void *context, bool rare) {
-    Apart apart = apart_open(l->code, name, LLVMFunctionType(l->real, &l->real, 1, false));
+static LLVMValueRef define_apart(Lanes *l, const char *name, ApartFunction *body, const void *context, int arity,
+                                 bool rare) {
+    LLVMTypeRef types[] = {l->real, l->real};
+    Apart apart = apart_open(l->code, name, LLVMFunctionType(l->real, types, (unsigned)arity, false));
     if (rare)
         add_attribute(l->code, apart.function, (unsigned)LLVMAttributeFunctionIndex, "cold");
     apart_touches(l->code, &apart, APART_NO_MEMORY);
-    LLVMBuildRet(l->b, body(l, context, LLVMGetParam(apart.function, 0)));
+    LLVMValueRef args[] = {LLVMGetParam(apart.function, 0), arity > 1 ? LLVMGetParam(apart.function, 1) : NULL};
+    LLVMBuildRet(l->b, body(l, context, args));
     return apart_close(l->code, &apart);
 }
 
-/* The module has one function for each name and type of x. */
-static LLVMValueRef call_apart(Lanes *l, const char *name, ApartFunction *body, const void *context, LLVMValueRef x,
-                               bool rare) {
-    int lanes = lanes_of(x), bits = lanes_are_wide(l) ? 64 : 32;
+/* The module has one function for each name and type of the one or two arguments. */
+static LLVMValueRef call_apart(Lanes *l, const char *name, ApartFunction *body, const void *context, LLVMValueRef *args,
+                               int arity, bool rare) {
+    int lanes = lanes_of(args[0]), bits = lanes_are_wide(l) ? 64 : 32;
     name = arena_printf(l->code->arena, "tensorc.%s.f%dx%d", name, bits, lanes);
     LLVMValueRef function = LLVMGetNamedFunction(l->code->module, name);
-    return emit_call(l->code, function ? function : define_apart(l, name, body, context, rare), &x, 1);
+    return emit_call(l->code, function ? function : define_apart(l, name, body, context, arity, rare), args, arity);
 }
 
 LLVMValueRef emit_apart(Lanes *l, const char *name, ApartFunction *body, const void *context, LLVMValueRef x) {
-    return call_apart(l, name, body, context, x, true);
+    return call_apart(l, name, body, context, &x, 1, true);
 }
 
 /* --- the table --- */
@@ -63,16 +66,21 @@ static bool calls_library(Single single, bool wide) {
     return single == SINGLE_CALLED || (single == SINGLE_DOUBLE_CALLED && wide);
 }
 
-static LLVMValueRef whole_function(Lanes *l, const void *context, LLVMValueRef x) {
+/* pow of doubles is exact enough only with fused products. */
+static bool has_sequence(const Lanes *l, Op op) {
+    return sequences[op].emit && (op != OP_POW || !lanes_are_wide(l) || l->code->target->fused_multiply_add);
+}
+
+static LLVMValueRef whole_function(Lanes *l, const void *context, LLVMValueRef *args) {
     const Op *op = context;
-    return sequences[*op].emit(l, &x);
+    return sequences[*op].emit(l, args);
 }
 
 /* Whether the kernel has so many sequences already that this one is called: they are most of the code then. */
 static bool goes_apart(Lanes *l, Op op, LLVMValueRef x) {
     Code *code = l->code;
     int bytes = lanes_of(x) * (lanes_are_wide(l) ? 8 : 4), whole = code->target->vector_bytes;
-    if (!code->kernel->functions_called || op_info[op].arity != 1 || op_info[op].code != CODE_SEQUENCE)
+    if (!code->kernel->functions_called || op_info[op].code != CODE_SEQUENCE)
         return false;
     code->functions_placed += bytes > whole ? bytes / whole : 1;
     return code->functions_placed > FUNCTIONS_IN_PLACE;
@@ -80,11 +88,11 @@ static bool goes_apart(Lanes *l, Op op, LLVMValueRef x) {
 
 LLVMValueRef emit_function_of_reals(Code *code, Op op, bool wide, LLVMValueRef *args) {
     const Sequence *sequence = &sequences[op];
-    if (!sequence->emit || (lanes_of(args[0]) == 1 && calls_library(sequence->single, wide)))
-        return NULL;
     Lanes lanes = lanes_like(code, wide ? code->f64 : code->f32, args[0]);
+    if (!has_sequence(&lanes, op) || (lanes_of(args[0]) == 1 && calls_library(sequence->single, wide)))
+        return NULL;
     if (goes_apart(&lanes, op, args[0]))
         return call_apart(&lanes, arena_printf(code->arena, "whole.%s", op_info[op].spelling), whole_function, &op,
-                          args[0], false);
+                          args, op_info[op].arity, false);
     return sequence->emit(&lanes, args);
 }

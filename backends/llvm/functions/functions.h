@@ -18,8 +18,8 @@ typedef struct Series {
     { terms, sizeof(terms) / sizeof *(terms) }
 LLVMValueRef lanes_series(Lanes *l, LLVMValueRef x, const Series *series);
 
-/* body(x) by a function of its own, for rare cases. The module has one function for each name and type of x. */
-typedef LLVMValueRef ApartFunction(Lanes *l, const void *context, LLVMValueRef x);
+/* body(&x) by a function of its own, for rare cases. The module has one function for each name and type of x. */
+typedef LLVMValueRef ApartFunction(Lanes *l, const void *context, LLVMValueRef *args);
 LLVMValueRef emit_apart(Lanes *l, const char *name, ApartFunction *body, const void *context, LLVMValueRef x);
 
 /* --- the functions of ops.def, each in the file of its kind --- */

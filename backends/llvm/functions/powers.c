@@ -132,8 +132,6 @@ static LLVMValueRef is_whole(Lanes *l, LLVMValueRef x) {
 
 /* C's special cases: a negative base needs an integer exponent, an odd one keeps the sign; 1^y and x^0 are always 1. */
 LLVMValueRef emit_pow(Lanes *l, LLVMValueRef *args) {
-    if (lanes_are_wide(l) && !l->code->target->fused_multiply_add)
-        return NULL;
     LLVMValueRef x = args[0], y = args[1], magnitude = lanes_absolute(l, x), result = magnitude_pow(l, magnitude, y);
     LLVMValueRef even_half = is_whole(l, lanes_multiply(l, y, lanes_number(l, 0.5))), whole_y = is_whole(l, y);
     LLVMValueRef odd = lanes_both(l, whole_y, LLVMBuildNot(l->b, even_half, ""));

@@ -1,5 +1,5 @@
 /* guards.h - what the files of the pass that moves conditions out of loops share: guards.c, version.c,
- * choice.c and within.c. */
+ * collect.c, choice.c and within.c. */
 #ifndef LOWER_KERNEL_PASSES_GUARDS_H
 #define LOWER_KERNEL_PASSES_GUARDS_H
 

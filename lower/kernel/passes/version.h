@@ -10,9 +10,9 @@ enum { EXACT_BUDGET = 1536 };
 typedef struct Condition {
     Expr *expr;
     uint64_t key; /* of it */
-    bool guard; /* of a statement, not of a read */
-    bool index; /* of indices alone (within.c) */
-    bool cheap; /* of such that cost little: alone they make no copies */
+    bool guard;   /* of a statement, not of a read */
+    bool index;   /* of indices alone (within.c) */
+    bool cheap;   /* of such that cost little: alone they make no copies */
     bool ready;
     bool uniform;       /* it does not depend on loops below */
     bool waits;         /* it waits for a spatial loop below */
@@ -29,13 +29,13 @@ typedef struct Version {
     LIST(Condition) found;
     Arena *scratch;
     const Target *target;
-    bool reduces;           /* see Context */
+    bool reduces;           /* see Context of version.c */
     bool fetches;           /* lanes of some index are fetched one by one at the ends */
     ExprList near;          /* where these hold, all of their remainders go round once at most */
     bool is_far;            /* that is so nowhere, or not known */
     LIST(ExprList) indices; /* of each index: the conditions under which it is another one */
     int64_t size;           /* stores below after unrolling */
-    bool uniform_only;      /* see Context */
+    bool uniform_only;      /* see Context of version.c */
     bool only_size;         /* conditions are not asked for */
     bool loops, serial;     /* the statement holds a loop; a loop that stays one */
 } Version;
