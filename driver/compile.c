@@ -296,6 +296,11 @@ static void tell_packed_schedule(Compilation *c, const Scheduled *scheduled, con
     const Schedule *named = plan_named(c->arena, scheduled->schedule, symbol, packed->target);
     if (!user)
         add_as_comment(c, schedule_with_algorithms(c, scheduled->unit->program, named), &c->variant_schedules);
+    warn_of_plain(c, scheduled, symbol);
+    Text notes = {.arena = c->arena};
+    schedule_notes(&notes, scheduled->schedule, arena_printf(c->arena, "tensorc: %s: ", symbol));
+    if (c->options->verbose)
+        show(stderr, "%s", notes.text ? notes.text : "");
     if (c->options->explain)
         print_reports(c, scheduled, symbol, packed);
 }

@@ -127,6 +127,8 @@ bool tuned_plan(Compilation *compilation, const Function *function, Plan *plan);
 bool choose_schedule(Compilation *compilation, const Unit *unit, const Target *target, Scheduled *scheduled);
 /* The plan of a packing unit of the function; its unit is the one with its algorithms. No schedule: as written. */
 Scheduled packing_schedule(Compilation *compilation, const Unit *unit, const Function *function);
+/* Plain loops that nobody asked for may be slow: a warning. */
+void warn_of_plain(Compilation *compilation, const Scheduled *scheduled, const char *symbol);
 /* What was not done to the stages that was meant to be, and why: a line each, after `before`. */
 void schedule_notes(Text *text, const Schedule *schedule, const char *before);
 

@@ -52,11 +52,9 @@ static void show_choice(Compilation *c, const Scheduled *scheduled) {
     show(stderr, "%s", notes.text ? notes.text : "");
 }
 
-/* Plain loops that nobody asked for may be slow: a warning. */
-static void warn_of_plain(Compilation *c, const Scheduled *scheduled) {
-    const Program *program = scheduled->unit->program;
+void warn_of_plain(Compilation *c, const Scheduled *scheduled, const char *symbol) {
     if (scheduled->schedule && scheduled->schedule->plain)
-        diag(c->diagnostics, DIAG_too_much_code, program->loc, program->symbol, scheduled->schedule->plain,
+        diag(c->diagnostics, DIAG_too_much_code, scheduled->unit->program->loc, symbol, scheduled->schedule->plain,
              c->options->level < LEVEL_3 ? "; -O3 allows four times as much" : "");
 }
 
@@ -85,7 +83,7 @@ bool choose_schedule(Compilation *c, const Unit *unit, const Target *target, Sch
     *scheduled = scheduled_by(c, function, &plan);
     if (!check_instrs_of(c, scheduled->nest))
         return false;
-    warn_of_plain(c, scheduled);
+    warn_of_plain(c, scheduled, unit->program->symbol);
     if (c->options->verbose)
         show_choice(c, scheduled);
     return true;

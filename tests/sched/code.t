@@ -82,6 +82,18 @@ runs "at -O3 all is optimized" "$TENSORC" -O3 -emit-llvm -v file.tensor --target
 unlike "$(cat "$work/err")" 'plain' "and nothing is said"
 runs "plain loops compute the same" "$TENSORC" -run -O2 -DN=37 file.tensor
 
+cat >file.tensor <<'EOF'
+def g(float(N) x, float(64, 512) a, const float(512, 512) w) -> (y, z) {
+    z(i, j) +=! a(i, k) * w(k, j)
+    y(i) = x(i)
+    for l in 0:400 { y(i) = y(i) + x(i / (l + 1) % (l + 3) % N) where i in 0:N }
+}
+export g
+EOF
+runs "with a packed argument" "$TENSORC" -O2 -emit-llvm -v file.tensor --target=x86-64-v4 -o file.ll
+like "$(cat "$work/err")" "warning: all of 'g_packed' .* the loops of y stay plain" "its function has a warning, too"
+like "$(cat "$work/err")" '^tensorc: g_packed: plain loops, as the function would be far too much code: y$' "as -v says"
+
 # What a call works on for long has smaller tiles, but no plain loops: they would take many times as long.
 cat >file.tensor <<'EOF'
 def f(float(N, N) x) -> (y) {
