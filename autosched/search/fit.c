@@ -11,6 +11,7 @@
  * A function of a few nests and stages is left as it is: each has limits of its own. So is one that differs in a few
  * nests from another one whose code was made to fit.
  */
+#include "autosched/model/profile.h"
 #include "autosched/search/policies.h"
 #include "lower/kernel/kernel.h"
 
@@ -210,24 +211,30 @@ static bool has_code_of_plain(const Space *space, int number, const int64_t *cod
     return false;
 }
 
-/* Of each group, with that of those that are equal to it: for an instruction. */
-static double *density_of_work(Arena *arena, const Space *space, const int64_t *code, const Fit *fit) {
+/* Of each group, with that of those that are equal to it: for an instruction. Run-time sizes are typical ones. */
+static double *density_of_work(Arena *arena, Space *space, const Nest *nest, const int64_t *code, const int *point,
+                               const Fit *fit) {
     double *density = ARENA_ARRAY(arena, double, space->groups.count + 1);
-    for (int g = 0; g < space->groups.count; g++)
-        density[fit->same[g]] += group_work(space->groups.items[g]);
+    const Profile *profile = profile_nest(arena, nest);
+    for (int s = 0; s < profile->stage_count; s++) {
+        const StageFacts *facts = &profile->stages[s];
+        int group = group_of(space, facts->stage->stage->components[0].tensor, point, -1);
+        if (group >= 0)
+            density[fit->same[group]] += facts->iterations * (facts->operations + 1);
+    }
     for (int g = 0; g < space->groups.count; g++)
         density[g] /= code[g] > 0 ? (double)code[g] : 1;
     return density;
 }
 
-/* The group with more than the share that works the least for its code; -1: there is none. What a call works on for
- * long would take many times as long in plain loops. */
+/* The group with more than the share, and more than its work is worth, that works the least for its code; -1: there is
+ * none. What a call works on for long would take many times as long in plain loops. */
 static int least_worth(const Space *space, const int64_t *code, int64_t share, const double *density, const int *point,
                        const Fit *fit) {
     int least = -1;
     for (int g = 0; g < space->groups.count; g++) {
         const Group *group = space->groups.items[g];
-        bool may = code[g] > share && !fit->plain[g] && worth_of(group) < WORTH_MOST;
+        bool may = code[g] > share && (double)code[g] > worth_of(group) && !fit->plain[g];
         if (may && group_is_used(space, group, point) && (least < 0 || density[g] < density[least]))
             least = g;
     }
@@ -236,13 +243,13 @@ static int least_worth(const Space *space, const int64_t *code, int64_t share, c
 
 /* Where all together are more than a function may have: groups with more than their share, until half of that is left.
  * Such code is mostly longer than estimated. */
-static bool keep_longest_plain(Space *space, const int64_t *code, const int *point, const Fit *fit) {
+static bool keep_longest_plain(Space *space, const Nest *nest, const int64_t *code, const int *point, const Fit *fit) {
     int count = space->groups.count;
     int64_t most = fit->most / 2, share = fair_share(code, count, most), sum = sum_of(code, count);
     if (sum <= fit->most)
         return false;
     Arena *scratch = arena_new();
-    const double *density = density_of_work(scratch, space, code, fit);
+    const double *density = density_of_work(scratch, space, nest, code, point, fit);
     bool any = false;
     for (int g; sum > most && (g = least_worth(space, code, share, density, point, fit)) >= 0; any = true) {
         keep_plain(space, g, fit);
@@ -281,5 +288,5 @@ bool fit_code(Space *space, const Nest *nest, int *point, Fit *fit) {
     arena_free(scratch);
     fit->worth_limit = worth_limit(space, code, fit);
     bool smaller = make_smaller(space, code, point, fit);
-    return keep_longest_plain(space, code, point, fit) || smaller;
+    return keep_longest_plain(space, nest, code, point, fit) || smaller;
 }
