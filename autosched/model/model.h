@@ -63,6 +63,8 @@ extern const NamedChoice cost_models[];
 /* The expected seconds of one call. With run-time sizes: the geometric mean over small sizes, which tiles may exceed,
  * and large ones, which exceed caches. */
 double static_seconds(Arena *arena, const Nest *nest, const Target *target);
+/* Operations and elements of each stage of the nest, run-time sizes taken as typical ones; 0 of what does not run. */
+double *nest_work(Arena *arena, const Nest *nest);
 
 /* --- features --- */
 

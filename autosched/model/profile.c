@@ -1,6 +1,7 @@
 /* profile.c - see profile.h. */
 #include "autosched/model/copies.h"
 #include "autosched/model/forms.h"
+#include "autosched/model/model.h"
 #include "lang/sequence.h"
 
 #include <math.h>
@@ -582,6 +583,17 @@ Profile *profile_nest_at(Arena *arena, const Nest *nest, double typical) {
 
 Profile *profile_nest(Arena *arena, const Nest *nest) {
     return profile_nest_at(arena, nest, TYPICAL_SIZE);
+}
+
+double *nest_work(Arena *arena, const Nest *nest) {
+    double *work = ARENA_ARRAY(arena, double, nest->stage_count + 1);
+    const Profile *profile = profile_nest(arena, nest);
+    for (int n = 0, s = 0; s < profile->stage_count; n++)
+        if (nest->stages[n] == profile->stages[s].stage) {
+            work[n] = profile->stages[s].iterations * (profile->stages[s].operations + 1);
+            s++;
+        }
+    return work;
 }
 
 enum { GAPS_LIMIT = 8 }; /* places further apart: what lies between is not touched */

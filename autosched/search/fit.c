@@ -11,7 +11,6 @@
  * A function of a few nests and stages is left as it is: each has limits of its own. So is one that differs in a few
  * nests from another one whose code was made to fit.
  */
-#include "autosched/model/profile.h"
 #include "autosched/search/policies.h"
 #include "lower/kernel/kernel.h"
 
@@ -215,12 +214,11 @@ static bool has_code_of_plain(const Space *space, int number, const int64_t *cod
 static double *density_of_work(Arena *arena, Space *space, const Nest *nest, const int64_t *code, const int *point,
                                const Fit *fit) {
     double *density = ARENA_ARRAY(arena, double, space->groups.count + 1);
-    const Profile *profile = profile_nest(arena, nest);
-    for (int s = 0; s < profile->stage_count; s++) {
-        const StageFacts *facts = &profile->stages[s];
-        int group = group_of(space, facts->stage->stage->components[0].tensor, point, -1);
+    const double *work = nest_work(arena, nest);
+    for (int n = 0; n < nest->stage_count; n++) {
+        int group = group_of(space, nest->stages[n]->stage->components[0].tensor, point, -1);
         if (group >= 0)
-            density[fit->same[group]] += facts->iterations * (facts->operations + 1);
+            density[fit->same[group]] += work[n];
     }
     for (int g = 0; g < space->groups.count; g++)
         density[g] /= code[g] > 0 ? (double)code[g] : 1;
