@@ -389,7 +389,7 @@ int main(void) {
     test_cut(arena, program, &target);
     test_broken(arena, program, &target);
     test_poisoned(arena, program, &target);
-    int status = tunings_end(arena);
+    bool removed = tunings_end(arena);
     arena_free(arena);
-    return status;
+    return removed ? done_testing() : 1;
 }
