@@ -434,12 +434,20 @@ static bool reads_in_time(const StageState *stage, const NestRead *access, const
     return true;
 }
 
+/* Whether it is read before the first nest that overwrites the buffer, which may be that of the initialisation, or by
+ * the initialisation itself: each element before it begins that one. */
+static bool reads_before(const StageState *stage, const StageState *writer) {
+    const StageState *first = writer->initialisation ? root_of(writer->initialisation) : writer;
+    const StageState *root = root_of(stage);
+    return (root != first && root->turn < first->turn) || (first != writer && stage == writer->initialisation);
+}
+
 /* Before the writer's nest all may be read; inside it only the element that is written, and only once. A part of a
  * program may lack the writer: the whole is checked with it. */
 static bool check_initial_read(NestState *state, const StageState *stage, const NestRead *access) {
     const Expr *read = access->read;
     const StageState *writer = state_producer(state, read->tensor->buffer), *root = root_of(stage);
-    if (!writer || (root != writer && root->turn < writer->turn))
+    if (!writer || reads_before(stage, writer))
         return true;
     if (is_same_element(stage->nest.stage, read) && computes_once(&state->forms, stage, writer, access->initial) &&
         reads_in_time(stage, access, writer))

@@ -73,6 +73,23 @@ END
 ok "links" $CC -o main main.c in_place.o -lm
 ok "a program sees its buffers changed" ./main
 
+# What the caller left is read before the first loop that overwrites it, which may be that of the initialisation.
+cat >begun.tensor <<'EOF'
+def f(int16(M) a) -> (inout int32(K) y) {
+    y(2 * r_s) max=! y(1) * a(r_s)
+    y(i) += r_a where i in 0:K, r_a in 0:2
+}
+export f(M=2, K=3)
+schedule f on x86 {
+    begin = decompose(y, y.i)
+    compute_at(y[0], begin.i)
+}
+EOF
+exits 1 "another element cannot be read in the loops of the initialisation" "$TENSORC" -c begun.tensor -o begun.o
+like "$(cat err)" "reads what the caller.s buffer of y held where the nest of begin overwrites it" "says the error"
+sed '/compute_at/d' begun.tensor >before.tensor
+runs "before them it can" "$TENSORC" -run before.tensor
+
 printf '%s\n' 'def inout(float inout, float(N) on) -> (y) { y(i) = on(i) * inout }' \
     'def result(float(N) x) -> (inout) { inout(i) = x(i) }' \
     'def typed(float(N) x) -> (float(N) inout) { inout(i) = x(i) }' \
