@@ -297,10 +297,8 @@ static void tell_packed_schedule(Compilation *c, const Scheduled *scheduled, con
     if (!user)
         add_as_comment(c, schedule_with_algorithms(c, scheduled->unit->program, named), &c->variant_schedules);
     warn_of_plain(c, scheduled, symbol);
-    Text notes = {.arena = c->arena};
-    schedule_notes(&notes, scheduled->schedule, arena_printf(c->arena, "tensorc: %s: ", symbol));
     if (c->options->verbose)
-        show(stderr, "%s", notes.text ? notes.text : "");
+        show_notes(c, scheduled->schedule, symbol);
     if (c->options->explain)
         print_reports(c, scheduled, symbol, packed);
 }

@@ -131,6 +131,8 @@ Scheduled packing_schedule(Compilation *compilation, const Unit *unit, const Fun
 void warn_of_plain(Compilation *compilation, const Scheduled *scheduled, const char *symbol);
 /* What was not done to the stages that was meant to be, and why: a line each, after `before`. */
 void schedule_notes(Text *text, const Schedule *schedule, const char *before);
+/* The same on standard error, for -v; none without a schedule. */
+void show_notes(Compilation *compilation, const Schedule *schedule, const char *symbol);
 
 /* instr.c: checks the instructions that a nest uses against their meanings, each once. False after a message. */
 bool check_instrs_of(Compilation *compilation, const Nest *nest);

@@ -40,16 +40,24 @@ void schedule_notes(Text *text, const Schedule *schedule, const char *before) {
                  before, schedule->points);
 }
 
+void show_notes(Compilation *c, const Schedule *schedule, const char *symbol) {
+    Text notes = {.arena = c->arena};
+    if (!schedule)
+        return;
+    schedule_notes(&notes, schedule, arena_printf(c->arena, "tensorc: %s: ", symbol));
+    show(stderr, "%s", notes.text ? notes.text : "");
+}
+
 static void show_choice(Compilation *c, const Scheduled *scheduled) {
     const Program *program = scheduled->unit->program;
     const char *algorithms = program_algorithms(c->arena, program);
     show(stderr, "tensorc: %s: scheduled by %s%s%s\n", program->symbol, scheduled->origin, algorithms ? "; " : "",
          algorithms ? algorithms : "");
-    Text notes = {.arena = c->arena};
-    const char *before = arena_printf(c->arena, "tensorc: %s: ", program->symbol);
-    schedule_notes(&notes, scheduled->schedule, before);
-    block_notes(&notes, user_schedule(scheduled->unit, scheduled->nest->target), scheduled->schedule, before);
-    show(stderr, "%s", notes.text ? notes.text : "");
+    show_notes(c, scheduled->schedule, program->symbol);
+    Text completed = {.arena = c->arena};
+    block_notes(&completed, user_schedule(scheduled->unit, scheduled->nest->target), scheduled->schedule,
+                arena_printf(c->arena, "tensorc: %s: ", program->symbol));
+    show(stderr, "%s", completed.text ? completed.text : "");
 }
 
 void warn_of_plain(Compilation *c, const Scheduled *scheduled, const char *symbol) {

@@ -241,7 +241,8 @@ static int least_worth(const Space *space, const int64_t *code, int64_t share, c
 
 /* Where all together are more than a function may have: groups with more than their share, until half of that is left.
  * Such code is mostly longer than estimated. */
-static bool keep_longest_plain(Space *space, const Nest *nest, const int64_t *code, const int *point, const Fit *fit) {
+static bool keep_least_worth_plain(Space *space, const Nest *nest, const int64_t *code, const int *point,
+                                   const Fit *fit) {
     int count = space->groups.count;
     int64_t most = fit->most / 2, share = fair_share(code, count, most), sum = sum_of(code, count);
     if (sum <= fit->most)
@@ -286,5 +287,5 @@ bool fit_code(Space *space, const Nest *nest, int *point, Fit *fit) {
     arena_free(scratch);
     fit->worth_limit = worth_limit(space, code, fit);
     bool smaller = make_smaller(space, code, point, fit);
-    return keep_longest_plain(space, nest, code, point, fit) || smaller;
+    return keep_least_worth_plain(space, nest, code, point, fit) || smaller;
 }

@@ -1,19 +1,16 @@
 /* tunings.c - see tunings.h. */
 #include "tests/unit/tunings.h"
+#include "tests/unit/objects.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
-static char *folder;
+static const char *folder;
 
 bool tunings_begin(Arena *arena) {
-    const char *place = getenv("TMPDIR");
-    folder = arena_printf(arena, "%s/tensorc-tune-XXXXXX", place && *place ? place : "/tmp");
-    return mkdtemp(folder) != NULL;
+    folder = work_folder_make(arena);
+    return folder != NULL;
 }
 
-bool tunings_end(Arena *arena) {
-    return system(arena_printf(arena, "rm -rf '%s'", folder)) == 0;
+void tunings_end(void) {
+    work_folder_remove(folder);
 }
 
 Target wide_target(void) {

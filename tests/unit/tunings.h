@@ -13,7 +13,7 @@
 /* Makes the folder. False: it cannot be made. */
 bool tunings_begin(Arena *arena);
 /* Removes it. */
-bool tunings_end(Arena *arena);
+void tunings_end(void);
 
 Target wide_target(void);
 /* Of the folder. */
