@@ -81,7 +81,7 @@ static bool is_written(const Schedule *block, const Prim *prim) {
 }
 
 void block_notes(Text *text, const Schedule *block, const Schedule *schedule, const char *before) {
-    for (int i = 0; block && i < schedule->count; i++) {
+    for (int i = 0; block && schedule && i < schedule->count; i++) {
         if (is_written(block, &schedule->prims[i]))
             continue;
         text_add(text, "%scompleted: ", before);

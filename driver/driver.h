@@ -129,9 +129,10 @@ bool choose_schedule(Compilation *compilation, const Unit *unit, const Target *t
 Scheduled packing_schedule(Compilation *compilation, const Unit *unit, const Function *function);
 /* Plain loops that nobody asked for may be slow: a warning. */
 void warn_of_plain(Compilation *compilation, const Scheduled *scheduled, const char *symbol);
-/* What was not done to the stages that was meant to be, and why: a line each, after `before`. */
+/* What was not done to the stages that was meant to be, and why: a line each, after `before`; none without a
+ * schedule. */
 void schedule_notes(Text *text, const Schedule *schedule, const char *before);
-/* The same on standard error, for -v; none without a schedule. */
+/* The same on standard error, for -v. */
 void show_notes(Compilation *compilation, const Schedule *schedule, const char *symbol);
 
 /* instr.c: checks the instructions that a nest uses against their meanings, each once. False after a message. */

@@ -17,6 +17,8 @@ static Plan plan_below_tune(Compilation *c, const Function *function) {
 
 /* What was not done to the stages that was meant to be, and why: a line each, after `before`. */
 void schedule_notes(Text *text, const Schedule *schedule, const char *before) {
+    if (!schedule)
+        return;
     if (schedule->ruled)
         text_add(text, "%sby rules of the source: %s\n", before, schedule->ruled);
     if (schedule->misfits)
@@ -42,8 +44,6 @@ void schedule_notes(Text *text, const Schedule *schedule, const char *before) {
 
 void show_notes(Compilation *c, const Schedule *schedule, const char *symbol) {
     Text notes = {.arena = c->arena};
-    if (!schedule)
-        return;
     schedule_notes(&notes, schedule, arena_printf(c->arena, "tensorc: %s: ", symbol));
     show(stderr, "%s", notes.text ? notes.text : "");
 }
