@@ -69,17 +69,20 @@ static bool is_foreign(const void *context, const Loop *loop) {
     return loop->stage != &stage->nest && !loop_is_outside(stage, loop);
 }
 
-/* Whether it runs though its buffer has no elements: no loop that it is in is empty. */
-static bool fills_nothing(const StageState *stage) {
-    int64_t size;
-    bool nothing = false;
-    for (int d = 0; d < stage->tensor->rank; d++)
-        nothing |= affine_is_int(stage->size[d], &size) && size == 0;
-    for (int i = 0; i < stage->leaves.count && nothing; i++)
-        nothing = stage->leaves.items[i]->loop.extent != 0;
-    for (const Node *node = stage->at; node != NULL && nothing; node = next_outer(node))
-        nothing = node->loop.extent != 0;
-    return nothing;
+/* Whether no loop that it is in is empty. */
+static bool runs(const StageState *stage) {
+    for (int i = 0; i < stage->leaves.count; i++)
+        if (stage->leaves.items[i]->loop.extent == 0)
+            return false;
+    for (const Node *node = stage->at; node != NULL; node = next_outer(node))
+        if (node->loop.extent == 0)
+            return false;
+    return true;
+}
+
+/* Whether the stage needs a value of an empty loop of its owner: initial values are those of all reduction loops. */
+static bool needs_empty(const StageState *stage, const Loop *loop) {
+    return loop->extent == 0 && !stage->beside && !(stage->updates != NULL && loop->reduction);
 }
 
 /* A loop of the owner, not outside the stage, that the stage counts from; NULL: none. An empty one is in no form. */
@@ -89,8 +92,8 @@ static const Loop *loop_inside(const StageState *stage) {
         if (loop != NULL)
             return loop;
     }
-    for (int i = 0; i < stage->owner->leaves.count && fills_nothing(stage); i++)
-        if (stage->owner->leaves.items[i]->loop.extent == 0)
+    for (int i = 0; i < stage->owner->leaves.count && runs(stage); i++)
+        if (needs_empty(stage, &stage->owner->leaves.items[i]->loop))
             return &stage->owner->leaves.items[i]->loop;
     return NULL;
 }
