@@ -2,28 +2,7 @@
 # onnx.t - tensorc import: ONNX models become source that compiles to what the same network is, written by hand.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
-$CC -O1 -o onnx_model "$srcdir/tests/run/onnx_model.c" 2>cc.err || skip_all "no C program can be made here"
-
-# model NAME: the model that standard input describes, as NAME.onnx.
-model() { ./onnx_model >"$1.onnx"; }
-# floats FILE BYTES: those at its end.
-floats() { tail -c "$2" "$1" | od -An -f | xargs; }
-# imports NAME: NAME.onnx becomes NAME.tensor.
-imports() { runs "$1 is imported" "$TENSORC" import "$1.onnx" -o "$1.tensor"; }
-# computes NAME WORDS...: a run of NAME.tensor on seeded inputs leaves its result y.
-computes() {
-    computes_name=$1; shift
-    runs "$computes_name runs" "$TENSORC" -run -O0 -fstrict --threads=1 --trials=1 "$@" "$computes_name.tensor" \
-        --output=y="$computes_name.npy"
-}
-# refused NAME PATTERN: one line, which matches, and no file.
-refused() {
-    rm -f "$1.tensor"
-    exits 1 "$1 is refused" "$TENSORC" import "$1.onnx" -o "$1.tensor"
-    like "$(cat err)" "$2" "and says why"
-    is "$(wc -l <err | tr -d ' ')" 1 "in one line"
-    ok "without a file" test ! -e "$1.tensor"
-}
+. "$srcdir/tests/run/onnx.sh"
 
 # --- a network, its batch known at run time, its shapes computed
 

@@ -2,8 +2,7 @@
 #include "driver/import/nodes/nodes.h"
 #include <string.h>
 
-/* The index as one from 0 on. */
-static const char *from_begin(Import *import, const char *index, Size size) {
+const char *from_begin(Import *import, const char *index, Size size) {
     const char *end = index + strcspn(index, "(");
     if (!*end && *index >= '0' && *index <= '9')
         return index;
@@ -102,4 +101,21 @@ void print_one_hot(Import *import) {
                                size_text(import, size), class, pair, pair);
     statement(import, "%s = %s%s", element(import, output(import, 0, values->type, rank, shape)->name, rank, indices),
               value, where(import, rank, indices, shape, NULL));
+}
+
+/* The first steps of each sequence, as many as it has, from the last one to the first. */
+void print_reversed_sequence(Import *import) {
+    Operand *x = input(import, 0), *lengths = input(import, 1);
+    int time = axis_of(import, attribute_integer(import, "time_axis", 0), x->rank);
+    int batch = axis_of(import, attribute_integer(import, "batch_axis", 1), x->rank);
+    if (x->rank < 2 || time == batch || lengths->rank != 1 || !type_is_integer(lengths->type))
+        refuse_node(import, "its lengths do not fit a tensor of %d dimensions", x->rank);
+    if (import->failed)
+        return;
+    const char **indices = index_names(import, x->rank), **own = index_names(import, x->rank);
+    const char *length = element(import, name_of(import, lengths), 1, &indices[batch]), *step = indices[time];
+    own[time] = format(import, "%s < %s ? %s - 1 - %s : %s", step, length, length, step, step);
+    const char *result = output(import, 0, x->type, x->rank, x->shape)->name;
+    statement(import, "%s = %s%s", element(import, result, x->rank, indices), read_at(import, x, own),
+              where(import, x->rank, indices, x->shape, NULL));
 }

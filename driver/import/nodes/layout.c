@@ -2,6 +2,7 @@
  * statement with computed indices.
  */
 #include "driver/import/nodes/nodes.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* --- shapes ------------------------------------------------------------------------------------------------------- */
@@ -484,6 +485,33 @@ void print_padding(Import *import) {
     statement(import, "%s = %s%s%s%s",
               element(import, output(import, 0, x->type, x->rank, shape)->name, x->rank, indices), read,
               outside ? " else " : "", outside ? value : "", where(import, x->rank, indices, shape, NULL));
+}
+
+/* The middle of the tensor, or the tensor in the middle of zeros. */
+void print_centre(Import *import) {
+    Operand *x = input(import, 0);
+    int count, given = 0;
+    const Element *wanted = integers(import, 1, "the shape", &count);
+    const int64_t *axes = attribute_integers(import, "axes", &given);
+    if (count != (axes ? given : x->rank))
+        refuse_node(import, "it has %d sizes for %d dimensions", count, axes ? given : x->rank);
+    if (import->failed)
+        return;
+    const char **indices = index_names(import, x->rank), **own = index_names(import, x->rank);
+    Size *shape = new_shape(import, x->rank);
+    memcpy(shape, x->shape, sizeof *shape * (size_t)x->rank);
+    for (int k = 0; k < count; k++) {
+        int d = axis_of(import, axes ? axes[k] : k, x->rank);
+        int64_t from = known_size(import, x->shape[d]), to = known_size(import, size_of_element(&wanted[k]));
+        shape[d] = size_number(to);
+        int64_t before = from > to ? (from - to) / 2 : -((to - from) / 2);
+        if (before)
+            own[d] = format(import, "%s %c %lld", indices[d], before < 0 ? '-' : '+', llabs(before));
+    }
+    const char *read = element(import, name_of(import, x), x->rank, own);
+    statement(import, "%s = (%s else %s)%s",
+              element(import, output(import, 0, x->type, x->rank, shape)->name, x->rank, indices), read,
+              x->type == TYPE_BOOL ? "(0 != 0)" : "0", where(import, x->rank, indices, shape, NULL));
 }
 
 /* --- blocks of pixels --------------------------------------------------------------------------------------------- */

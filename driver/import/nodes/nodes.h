@@ -7,6 +7,9 @@
 /* For all elements of a shape, the value, which may be of another type; ranges where the inputs do not give them. */
 void print_elements(Import *import, int number, ElementType type, int rank, const Size *shape, const char *value);
 
+/* gathers.c: an index as one from 0 on. */
+const char *from_begin(Import *import, const char *index, Size size);
+
 /* quantised.c: what operators of integers share */
 /* int32 elements of an operand less its zero point, of which there may be one for each index of an axis. */
 Operand *without_zero(Import *import, Operand *operand, Operand *zero, int axis);

@@ -129,3 +129,25 @@ void print_global_pool(Import *import) {
         statement(import, "%s = %s / float(%s)", element(import, result->name, x->rank, indices),
                   element(import, sum, x->rank, indices), size_text(import, space));
 }
+
+void print_global_lp_pool(Import *import) {
+    Operand *x = input(import, 0);
+    if (x->rank < 3)
+        refuse_node(import, "images of %d dimensions are not known", x->rank);
+    if (import->failed)
+        return;
+    int64_t p = attribute_integer(import, "p", 2);
+    Size *shape = new_shape(import, x->rank);
+    const char **indices = image_indices(import, x->rank), **inner = image_indices(import, x->rank);
+    bool *kept = ARENA_ARRAY(import->arena, bool, x->rank);
+    for (int d = 0; d < x->rank; d++) {
+        kept[d] = d >= 2;
+        shape[d] = kept[d] ? size_number(1) : x->shape[d];
+        inner[d] = kept[d] ? format(import, "r_%s", indices[d]) : indices[d];
+    }
+    Operand *result = output(import, 0, x->type, x->rank, shape);
+    const char *sum = element(import, temporary(import, result, "sum"), x->rank, indices);
+    statement(import, "%s +=! pow(abs(%s), %lld)%s", sum, read_at(import, x, inner), (long long)p,
+              where(import, x->rank, indices, shape, kept));
+    statement(import, "%s = pow(%s, 1 / %lld.0)", element(import, result->name, x->rank, indices), sum, (long long)p);
+}
