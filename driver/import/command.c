@@ -112,15 +112,6 @@ static void add_input(Import *import, const Words *words, const Declared *declar
     list_push(import->arena, &import->inputs, operand);
 }
 
-static void add_tensor(Import *import, const OnnxTensor *tensor) {
-    ElementType type;
-    if (!tensor_type(import, tensor, &type))
-        return;
-    Operand *operand = new_operand(import, tensor->name, type, tensor->rank, tensor_shape(import, tensor));
-    operand->tensor = tensor;
-    operand->known = true;
-}
-
 /* An output is named before the nodes are taken, so that its name is its own. */
 static void add_output(Import *import, const Declared *declared) {
     Operand *operand = ARENA_NEW(import->arena, Operand);
@@ -173,7 +164,7 @@ static void finish_output(Import *import, int number) {
         refuse_node(import, "nothing makes the output '%s'", named->onnx);
         return;
     }
-    compare_output(import, import->model->outputs.items[number], made);
+    compare_output(import, import->model->graph.outputs.items[number], made);
     bool copy = made->known || strcmp(made->name, named->name);
     import->outputs.items[number] = made;
     if (!copy)
@@ -191,26 +182,16 @@ static void finish_output(Import *import, int number) {
     import->outputs.items[number] = result;
 }
 
-static void end_step(Import *import) {
-    if (import->text.length)
-        list_push(import->arena, &import->steps, ((Step){import->text.text}));
-    import->text = (Text){.arena = import->arena};
-}
-
 static void read_graph_of(Import *import, const Words *words) {
-    Model *model = import->model;
+    const ModelGraph *graph = &import->model->graph;
     reserve_names(import);
-    for (int i = 0; i < model->tensors.count; i++)
-        add_tensor(import, model->tensors.items[i]);
-    for (int i = 0; i < model->inputs.count; i++)
-        add_input(import, words, model->inputs.items[i]);
-    for (int i = 0; i < model->outputs.count; i++)
-        add_output(import, model->outputs.items[i]);
-    for (int i = 0; i < model->nodes.count && !import->failed; i++) {
-        import->node = model->nodes.items[i];
-        import_node(import);
-        end_step(import);
-    }
+    for (int i = 0; i < graph->tensors.count; i++)
+        add_tensor(import, graph->tensors.items[i], graph->tensors.items[i]->name);
+    for (int i = 0; i < graph->inputs.count; i++)
+        add_input(import, words, graph->inputs.items[i]);
+    for (int i = 0; i < graph->outputs.count; i++)
+        add_output(import, graph->outputs.items[i]);
+    import_nodes(import, &graph->nodes);
     import->node = NULL;
     for (int i = 0; i < import->outputs.count && !import->failed; i++)
         finish_output(import, i);

@@ -9,10 +9,10 @@
 enum { MOST_DEPTH = 64, MOST_NODES = 1 << 20 };
 
 typedef struct Call {
+    NodeCopy copy; /* of the function's nodes */
     Model *model;
     const ModelFunction *function;
     const ModelNode *node;
-    const char *label; /* no other call has it */
 } Call;
 
 static const ModelFunction *function_of(const Model *model, const ModelNode *node) {
@@ -32,7 +32,8 @@ static int place_of(const NodeNames *names, const char *name) {
 }
 
 /* A tensor inside as the call has it; "": the call leaves it out. */
-static const char *name_in_call(const Call *call, const char *name) {
+static const char *name_in_call(const NodeCopy *copy, const char *name) {
+    const Call *call = (const Call *)copy;
     int input = place_of(&call->function->inputs, name), output = place_of(&call->function->outputs, name);
     if (!*name)
         return name;
@@ -40,90 +41,59 @@ static const char *name_in_call(const Call *call, const char *name) {
         return input < call->node->inputs.count ? call->node->inputs.items[input] : "";
     if (output >= 0 && output < call->node->outputs.count && *call->node->outputs.items[output])
         return call->node->outputs.items[output];
-    return arena_printf(call->model->arena, "%s/%s", call->label, name);
-}
-
-static NodeNames names_in_call(const Call *call, const NodeNames *names) {
-    NodeNames result = {0};
-    for (int i = 0; i < names->count; i++)
-        list_push(call->model->arena, &result, name_in_call(call, names->items[i]));
-    return result;
+    return arena_printf(copy->arena, "%s/%s", copy->label, name);
 }
 
 /* One that refers to an attribute of the call is that, or its default; without either the node does not have it. */
-static void add_attribute(const Call *call, ModelNode *node, Attribute *inside) {
-    if (*inside->reference) {
-        const Attribute *given = find_attribute(&call->node->attributes, inside->reference);
-        if (!given)
-            given = find_attribute(&call->function->defaults, inside->reference);
-        if (!given)
-            return;
-        Attribute *copy = ARENA_NEW(call->model->arena, Attribute);
-        *copy = *given;
-        copy->name = inside->name;
-        inside = copy;
-    }
-    list_push(call->model->arena, &node->attributes, inside);
+static const Attribute *attribute_in_call(const NodeCopy *copy, const Attribute *inside) {
+    const Call *call = (const Call *)copy;
+    if (!*inside->reference)
+        return inside;
+    const Attribute *given = find_attribute(&call->node->attributes, inside->reference);
+    return given ? given : find_attribute(&call->function->defaults, inside->reference);
 }
 
-static ModelNode *node_in_call(const Call *call, const ModelNode *inside) {
-    ModelNode *node = ARENA_NEW(call->model->arena, ModelNode);
-    *node = (ModelNode){.name = inside->name, .kind = inside->kind, .domain = inside->domain};
-    if (*inside->name)
-        node->name = arena_printf(call->model->arena, "%s/%s", call->label, inside->name);
-    node->inputs = names_in_call(call, &inside->inputs);
-    node->outputs = names_in_call(call, &inside->outputs);
-    for (int i = 0; i < inside->attributes.count; i++)
-        add_attribute(call, node, inside->attributes.items[i]);
-    return node;
-}
-
-static bool expand_node(Model *model, ModelNode *node, int depth, int *calls);
+static bool expand_node(Model *model, ModelNode *node, int depth, ModelNodes *to);
 
 /* An input that is an output too gets the output's name. */
-static bool expand_outputs(const Call *call, int depth, int *calls) {
+static bool expand_outputs(const Call *call, int depth, ModelNodes *to) {
     bool good = true;
     for (int i = 0; i < call->function->outputs.count && i < call->node->outputs.count && good; i++) {
         const char *name = call->function->outputs.items[i];
         if (place_of(&call->function->inputs, name) < 0)
             continue;
         ModelNode *node = ARENA_NEW(call->model->arena, ModelNode);
-        *node = (ModelNode){.name = call->label, .kind = "Identity", .domain = ""};
-        list_push(call->model->arena, &node->inputs, name_in_call(call, name));
+        *node = (ModelNode){.name = call->copy.label, .kind = "Identity", .domain = ""};
+        list_push(call->model->arena, &node->inputs, name_in_call(&call->copy, name));
         list_push(call->model->arena, &node->outputs, call->node->outputs.items[i]);
-        good = expand_node(call->model, node, depth, calls);
+        good = expand_node(call->model, node, depth, to);
     }
     return good;
 }
 
-static bool expand_call(const Call *call, int depth, int *calls) {
-    bool good = depth < MOST_DEPTH && call->model->nodes.count < MOST_NODES;
+static bool expand_call(const Call *call, int depth, ModelNodes *to) {
+    bool good = depth < MOST_DEPTH && to->count < MOST_NODES;
     if (!good)
         complain("'%s': the function '%s' of the model is called without end", call->model->path, call->node->kind);
     for (int i = 0; i < call->function->nodes.count && good; i++)
-        good = expand_node(call->model, node_in_call(call, call->function->nodes.items[i]), depth + 1, calls);
-    return good && expand_outputs(call, depth, calls);
+        good = expand_node(call->model, node_copy(&call->copy, call->function->nodes.items[i]), depth + 1, to);
+    return good && expand_outputs(call, depth, to);
 }
 
-static bool expand_node(Model *model, ModelNode *node, int depth, int *calls) {
-    Call call = {.model = model, .function = function_of(model, node), .node = node};
+static bool expand_node(Model *model, ModelNode *node, int depth, ModelNodes *to) {
+    Call call = {{model->arena, "", name_in_call, attribute_in_call}, model, function_of(model, node), node};
     if (!call.function) {
-        node->number = model->nodes.count;
-        list_push(model->arena, &model->nodes, node);
+        node->number = to->count;
+        list_push(model->arena, to, node);
         return true;
     }
-    call.label = arena_printf(model->arena, "%s_%d", node->kind, ++*calls);
-    return expand_call(&call, depth, calls);
+    call.copy.label = arena_printf(model->arena, "%s_%d", node->kind, ++model->calls);
+    return expand_call(&call, depth, to);
 }
 
-bool expand_functions(Model *model) {
-    int calls = 0;
+bool expand_functions(Model *model, const ModelNodes *nodes, ModelNodes *to) {
     bool good = true;
-    if (!model->functions.count)
-        return true;
-    ModelNodes before = model->nodes;
-    model->nodes = (ModelNodes){0};
-    for (int i = 0; i < before.count && good; i++)
-        good = expand_node(model, before.items[i], 0, &calls);
+    for (int i = 0; i < nodes->count && good; i++)
+        good = expand_node(model, nodes->items[i], 0, to);
     return good;
 }

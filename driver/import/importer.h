@@ -75,6 +75,9 @@ typedef struct Import {
     NameTable names;        /* of the source */
     NameTable sizes;        /* that are known at run time, by their names in the model */
     const NameTable *words; /* that the statements have beside names; NULL: they are not made yet */
+    const char *inside;     /* the node whose graph the present node is in; NULL: it is the model's own */
+    int graphs;             /* of nodes so far */
+    int inner_nodes;        /* of those */
     const char *function;   /* the name of the main def; NULL: not chosen yet */
     LIST(Operand *) inputs, outputs;
     LIST(Weight) weights;
@@ -136,6 +139,8 @@ const char **index_names(Import *import, int rank);
 /* --- operands.c --- */
 Operand *find_operand(Import *import, const char *onnx);
 Operand *new_operand(Import *import, const char *onnx, ElementType type, int rank, const Size *shape);
+/* One of the file, under a name. */
+void add_tensor(Import *import, const OnnxTensor *tensor, const char *onnx);
 /* The present node's input; NULL: it has none there. */
 Operand *input_or_none(Import *import, int number);
 /* One that must be there: if not, after a message, one without dimensions. */
@@ -190,8 +195,10 @@ void broadcast(Import *import, const Operand *operand, int *rank, Size **shape);
 const char *format(Import *import, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* --- operators.c --- */
-/* Prints or folds the present node. */
-void import_node(Import *import);
+/* Prints or folds nodes, in their order. */
+void import_nodes(Import *import, const ModelNodes *nodes);
+/* What was printed since the last step is one. */
+void end_step(Import *import);
 
 /* --- fold.c --- */
 /* Whether the present node was computed now. */

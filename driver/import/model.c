@@ -10,9 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Graphs inside of nodes of graphs: more are an error, before the stack ends. */
+enum { MOST_GRAPH_DEPTH = 64 };
+
 typedef struct ModelReader {
     Arena *arena;
     Model *model;
+    int graph_depth;
     WireError error;
 } ModelReader;
 
@@ -88,6 +92,8 @@ static void read_integers(ModelReader *reader, const WireField *field, Attribute
 enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_REAL, ATTRIBUTE_INTEGER, ATTRIBUTE_TEXT, ATTRIBUTE_TENSOR, ATTRIBUTE_GRAPH };
 enum { ATTRIBUTE_REALS = 7, ATTRIBUTE_INTEGERS = 8, ATTRIBUTE_REFERENCE = 21 };
 
+static ModelGraph *new_graph(ModelReader *reader, Bytes bytes);
+
 static void read_attribute(ModelReader *reader, const WireField *field, void *to) {
     Attribute *attribute = to;
     bool bytes = field->kind == WIRE_BYTES;
@@ -103,8 +109,8 @@ static void read_attribute(ModelReader *reader, const WireField *field, void *to
         attribute->reference = wire_text(reader->arena, field->bytes);
     else if (field->number == ATTRIBUTE_TENSOR && bytes)
         attribute->tensor = read_tensor(reader->arena, field->bytes, &reader->error);
-    else if (field->number == ATTRIBUTE_GRAPH)
-        attribute->has_graph = true;
+    else if (field->number == ATTRIBUTE_GRAPH && bytes)
+        attribute->graph = new_graph(reader, field->bytes);
     else if (field->number == ATTRIBUTE_REALS)
         read_reals(reader, field, attribute);
     else if (field->number == ATTRIBUTE_INTEGERS)
@@ -153,24 +159,32 @@ static Declared *new_declared(ModelReader *reader, Bytes bytes) {
 static ModelNode *new_node(ModelReader *reader, Bytes bytes) {
     ModelNode *node = ARENA_NEW(reader->arena, ModelNode);
     node->name = node->kind = node->domain = "";
-    node->number = reader->model->nodes.count;
     read_message(reader, bytes, read_node, node);
     return node;
 }
 
 static void read_graph(ModelReader *reader, const WireField *field, void *to) {
-    Model *model = to;
+    ModelGraph *graph = to;
     if (field->kind != WIRE_BYTES)
         return;
-    if (field->number == GRAPH_NODE) {
-        ModelNode *node = new_node(reader, field->bytes);
-        list_push(reader->arena, &model->nodes, node);
-    } else if (field->number == GRAPH_TENSOR)
-        list_push(reader->arena, &model->tensors, read_tensor(reader->arena, field->bytes, &reader->error));
+    if (field->number == GRAPH_NODE)
+        list_push(reader->arena, &graph->nodes, new_node(reader, field->bytes));
+    else if (field->number == GRAPH_TENSOR)
+        list_push(reader->arena, &graph->tensors, read_tensor(reader->arena, field->bytes, &reader->error));
     else if (field->number == GRAPH_INPUT)
-        list_push(reader->arena, &model->inputs, new_declared(reader, field->bytes));
+        list_push(reader->arena, &graph->inputs, new_declared(reader, field->bytes));
     else if (field->number == GRAPH_OUTPUT)
-        list_push(reader->arena, &model->outputs, new_declared(reader, field->bytes));
+        list_push(reader->arena, &graph->outputs, new_declared(reader, field->bytes));
+}
+
+static ModelGraph *new_graph(ModelReader *reader, Bytes bytes) {
+    ModelGraph *graph = ARENA_NEW(reader->arena, ModelGraph);
+    if (++reader->graph_depth <= MOST_GRAPH_DEPTH)
+        read_message(reader, bytes, read_graph, graph);
+    else if (!reader->error.why)
+        reader->error = (WireError){"graphs are inside of too many others", bytes.at};
+    reader->graph_depth--;
+    return graph;
 }
 
 enum { FUNCTION_NAME = 1, FUNCTION_INPUT = 4, FUNCTION_OUTPUT, FUNCTION_NODE = 7, FUNCTION_DOMAIN = 10 };
@@ -214,7 +228,7 @@ static void read_model(ModelReader *reader, const WireField *field, void *to) {
     if (field->kind != WIRE_BYTES)
         return;
     if (field->number == MODEL_GRAPH)
-        read_message(reader, field->bytes, read_graph, model);
+        read_message(reader, field->bytes, read_graph, &model->graph);
     else if (field->number == MODEL_FUNCTION) {
         ModelFunction *function = ARENA_NEW(reader->arena, ModelFunction);
         function->name = function->domain = "";
@@ -262,11 +276,11 @@ void onnx_close(Model *model) {
 }
 
 static bool is_complete(const Model *model) {
-    if (!model->outputs.count)
+    if (!model->graph.outputs.count)
         complain("'%s' is no ONNX model: it has no graph with outputs", model->path);
     else if (model->opset < 1)
         complain("'%s' does not say which version of ONNX's operators it uses", model->path);
-    return model->outputs.count && model->opset >= 1;
+    return model->graph.outputs.count && model->opset >= 1;
 }
 
 Model *onnx_open(Arena *arena, const char *path) {
@@ -283,7 +297,9 @@ Model *onnx_open(Arena *arena, const char *path) {
     if (reader.error.why)
         complain("'%s' is no ONNX model, or damaged: at byte %lld %s", path,
                  (long long)(reader.error.at - model->file.at), reader.error.why);
-    if (!reader.error.why && is_complete(model) && expand_functions(model))
+    ModelNodes nodes = model->graph.nodes;
+    model->graph.nodes = (ModelNodes){0};
+    if (!reader.error.why && is_complete(model) && expand_functions(model, &nodes, &model->graph.nodes))
         return model;
     onnx_close(model);
     return NULL;

@@ -33,7 +33,7 @@ typedef struct Attribute {
     const char *text;
     const char *reference; /* inside of a function: the name of the call's attribute that it is; "": it is itself */
     const OnnxTensor *tensor;
-    bool has_graph;
+    const struct ModelGraph *graph; /* nodes inside of the node; NULL: there are none */
     LIST(float) reals;
     LIST(int64_t) integers;
 } Attribute;
@@ -65,15 +65,21 @@ typedef struct Declared {
     LIST(DeclaredSize) shape;
 } Declared;
 
+/* That of the model, or of a node: it then reads tensors around it, too. */
+typedef struct ModelGraph {
+    LIST(Declared *) inputs, outputs;
+    LIST(OnnxTensor *) tensors; /* initializers */
+    ModelNodes nodes;           /* the model's own: calls of functions are their nodes */
+} ModelGraph;
+
 typedef struct Model {
     Arena *arena;
     const char *path;
-    Bytes file;       /* mapped */
-    int64_t opset;    /* of ONNX's own operators */
-    ModelNodes nodes; /* calls of functions are their nodes */
+    Bytes file;    /* mapped */
+    int64_t opset; /* of ONNX's own operators */
+    ModelGraph graph;
     LIST(ModelFunction *) functions;
-    LIST(Declared *) inputs, outputs;
-    LIST(OnnxTensor *) tensors; /* initializers */
+    int calls; /* of functions so far */
     LIST(struct MappedFile {
         const char *location;
         Bytes bytes;
@@ -89,9 +95,20 @@ void onnx_close(Model *model);
 /* NULL: there is none of that name. */
 const Attribute *find_attribute(const NodeAttributes *attributes, const char *name);
 
+/* graphs.c */
+/* How nodes are copied. */
+typedef struct NodeCopy {
+    Arena *arena;
+    const char *label; /* before the names of nodes; no other copy has it */
+    const char *(*name)(const struct NodeCopy *copy, const char *name); /* of a tensor, as the copy has it */
+    /* An attribute as the copy has it; NULL: it has none. A function that is NULL: all are the same. */
+    const Attribute *(*attribute)(const struct NodeCopy *copy, const Attribute *attribute);
+} NodeCopy;
+ModelNode *node_copy(const NodeCopy *copy, const ModelNode *node);
+
 /* functions.c */
-/* Puts the nodes of functions in place of their calls. False after a message. */
-bool expand_functions(Model *model);
+/* Adds the nodes to a list, with the nodes of functions in place of their calls. False after a message. */
+bool expand_functions(Model *model, const ModelNodes *nodes, ModelNodes *to);
 
 /* tensor_data.c */
 /* The element type of one of ONNX's; false: it has none here. */

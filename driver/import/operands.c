@@ -22,6 +22,15 @@ Operand *new_operand(Import *import, const char *onnx, ElementType type, int ran
     return operand;
 }
 
+void add_tensor(Import *import, const OnnxTensor *tensor, const char *onnx) {
+    ElementType type;
+    if (!tensor_type(import, tensor, &type))
+        return;
+    Operand *operand = new_operand(import, onnx, type, tensor->rank, tensor_shape(import, tensor));
+    operand->tensor = tensor;
+    operand->known = true;
+}
+
 Operand *input_or_none(Import *import, int number) {
     const ModelNode *node = import->node;
     if (number >= node->inputs.count || !*node->inputs.items[number])

@@ -202,7 +202,7 @@ static bool has_right_types(Import *import, const struct OperatorRow *row) {
     return !import->failed;
 }
 
-void import_node(Import *import) {
+static void import_node(Import *import) {
     const struct OperatorRow *row = find_row(import->node->kind);
     if (!is_known(import, row) || !has_right_types(import, row) || fold_node(import) || import->failed)
         return;
@@ -210,4 +210,18 @@ void import_node(Import *import) {
         row->print(import);
     else
         print_elementwise(import, row);
+}
+
+void end_step(Import *import) {
+    if (import->text.length)
+        list_push(import->arena, &import->steps, ((Step){import->text.text}));
+    import->text = (Text){.arena = import->arena};
+}
+
+void import_nodes(Import *import, const ModelNodes *nodes) {
+    for (int i = 0; i < nodes->count && !import->failed; i++) {
+        import->node = nodes->items[i];
+        import_node(import);
+        end_step(import);
+    }
 }

@@ -16,6 +16,9 @@ void refuse_node(Import *import, const char *format, ...) {
         complain("'%s': %s", import->model->path, what);
     else if (*node->name)
         complain("'%s', node '%s' (%s): %s", import->model->path, node->name, node->kind, what);
+    else if (import->inside)
+        complain("'%s', node %d (%s) inside of %s: %s", import->model->path, node->number, node->kind, import->inside,
+                 what);
     else
         complain("'%s', node %d (%s): %s", import->model->path, node->number, node->kind, what);
 }

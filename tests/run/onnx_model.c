@@ -8,6 +8,8 @@
  *                                                       tensor:TYPE:SIZES:VALUE; @NAME: that of the call
  *   function NAME INPUTS OUTPUTS KEY=VALUE...           of the domain "own", with defaults; the nodes up to a line
  *                                                       `end` are its own. Calls of it have the word domain=own.
+ *   graph NAME INPUTS OUTPUTS                           for an attribute KEY=graph:NAME of a later node; the tensors
+ *                                                       and nodes up to a line `end` are its own.
  *
  * With a number it copies a file and changes some bytes, by that number.
  */
@@ -197,7 +199,27 @@ static void put_list(Buffer *attribute, char *list, int reals) {
             put_integer(attribute, 8, atoll(word));
 }
 
-enum { KIND_FLOAT = 1, KIND_INTEGER = 2, KIND_TEXT = 3, KIND_TENSOR = 4, KIND_FLOATS = 6, KIND_INTEGERS = 7 };
+enum { KIND_FLOAT = 1, KIND_INTEGER = 2, KIND_TEXT = 3, KIND_TENSOR = 4, KIND_GRAPH = 5 };
+enum { KIND_FLOATS = 6, KIND_INTEGERS = 7, MOST_GRAPHS = 256 };
+
+static struct Graph {
+    const char *name;
+    Buffer graph;
+} graphs[MOST_GRAPHS];
+static int graph_count;
+
+static Buffer graph_named(const char *name) {
+    Buffer copy = {0};
+    int i = 0;
+    while (i < graph_count && strcmp(graphs[i].name, name))
+        i++;
+    if (i == graph_count) {
+        fprintf(stderr, "no graph %s\n", name);
+        exit(2);
+    }
+    put_bytes(&copy, graphs[i].graph.bytes, graphs[i].graph.length);
+    return copy;
+}
 
 static void put_attribute(Buffer *node, int field, char *word) {
     Buffer attribute = {0};
@@ -223,6 +245,10 @@ static void put_attribute(Buffer *node, int field, char *word) {
         Buffer tensor = tensor_of("", type, sizes, "raw", rest);
         kind = KIND_TENSOR;
         put_buffer(&attribute, 5, &tensor);
+    } else if (!strncmp(value, "graph:", 6)) {
+        kind = KIND_GRAPH;
+        Buffer graph = graph_named(value + 6);
+        put_buffer(&attribute, 6, &graph);
     } else if (strchr(value, '.')) {
         kind = KIND_FLOAT;
         put_float(&attribute, 2, strtof(value, NULL));
@@ -270,6 +296,34 @@ static void put_function(Buffer *model, char *rest) {
     put_buffer(model, 25, &function);
 }
 
+/* Inputs and outputs of which the model says nothing but their names. */
+static void put_undeclared(Buffer *graph, int field, char *names) {
+    for (char *name; !is_none(names) && (name = next_word(&names, ","));) {
+        Buffer declared = {0};
+        put_text(&declared, 1, name);
+        put_buffer(graph, field, &declared);
+    }
+}
+
+static void read_graph(char *rest) {
+    static char line[1 << 16];
+    struct Graph *own = &graphs[graph_count];
+    if (graph_count == MOST_GRAPHS)
+        exit(2);
+    own->name = strdup(must_have(&rest));
+    put_text(&own->graph, 2, own->name);
+    put_undeclared(&own->graph, 11, must_have(&rest));
+    put_undeclared(&own->graph, 12, must_have(&rest));
+    while (fgets(line, sizeof line, stdin) && strcmp(line, "end\n")) {
+        rest = line;
+        if (!strcmp(next_word(&rest, " \n"), "tensor"))
+            put_tensor(&own->graph, rest);
+        else
+            put_node(&own->graph, 1, rest);
+    }
+    graph_count++;
+}
+
 static int read_lines(void) {
     static char line[1 << 16];
     Buffer model = {0}, graph = {0}, opset = {0};
@@ -289,6 +343,8 @@ static int read_lines(void) {
             put_node(&graph, 1, rest);
         else if (!strcmp(word, "function"))
             put_function(&model, rest);
+        else if (!strcmp(word, "graph"))
+            read_graph(rest);
         else
             return 2;
     }

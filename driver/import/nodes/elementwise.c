@@ -149,15 +149,19 @@ void print_bit_shift(Import *import) {
                format(import, "%.*s%s%s", (int)(type_at - power), power, element_info[type].spelling, type_at + 4));
 }
 
-/* Whether a node or the model reads the present node's output. */
+/* Whether a node or the model reads the present node's output, or may. */
 static bool is_output_read(const Import *import, int number) {
     const char *name = has_output(import, number) ? import->node->outputs.items[number] : "";
-    bool read = false;
+    const ModelNodes *nodes = &import->model->graph.nodes;
+    bool read = import->inside != NULL;
     for (int i = 0; i < import->outputs.count; i++)
         read = read || !strcmp(import->outputs.items[i]->onnx, name);
-    for (int i = import->node->number + 1; i < import->model->nodes.count && !read; i++)
-        for (int k = 0; k < import->model->nodes.items[i]->inputs.count; k++)
-            read = read || !strcmp(import->model->nodes.items[i]->inputs.items[k], name);
+    for (int i = import->node->number + 1; i < nodes->count && !read; i++) {
+        for (int k = 0; k < nodes->items[i]->inputs.count; k++)
+            read = read || !strcmp(nodes->items[i]->inputs.items[k], name);
+        for (int k = 0; k < nodes->items[i]->attributes.count; k++)
+            read = read || nodes->items[i]->attributes.items[k]->graph; /* which may read it */
+    }
     return *name && read;
 }
 
