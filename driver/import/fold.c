@@ -220,6 +220,41 @@ static bool fold_concat(Import *import) {
     return true;
 }
 
+/* The sizes of the parts of a list, or NULL: they are not known. */
+static int64_t *part_sizes(Import *import, int64_t size) {
+    int outputs = import->node->outputs.count, count = 0;
+    const int64_t *old = attribute_integers(import, "split", &count);
+    const Element *given =
+        !old && input_or_none(import, 1) ? integers(import, 1, "the sizes of the parts", &count) : NULL;
+    int64_t *sizes = ARENA_ARRAY(import->arena, int64_t, outputs + 1), each = (size + outputs - 1) / outputs, sum = 0;
+    if ((old || given) && count != outputs)
+        return NULL;
+    for (int i = 0; i < outputs; i++) {
+        int64_t left = size - sum;
+        sizes[i] = old ? old[i] : given ? given[i].value.integer : left < each ? left : each;
+        if ((given && given[i].symbol) || sizes[i] < 0 || sizes[i] > left)
+            return NULL;
+        sum += sizes[i];
+    }
+    return sum == size ? sizes : NULL;
+}
+
+static bool fold_split(Import *import) {
+    Operand *x = input(import, 0);
+    const Element *from = contents(import, x);
+    int64_t *sizes = from && x->rank == 1 ? part_sizes(import, x->shape[0].factor) : NULL;
+    for (int i = 0; sizes && i < import->node->outputs.count; i++) {
+        Size shape = size_number(sizes[i]);
+        Element *part = ARENA_ARRAY(import->arena, Element, sizes[i] + 1);
+        if (sizes[i])
+            memcpy(part, from, sizeof *part * (size_t)sizes[i]);
+        if (has_output(import, i))
+            known_output(import, i, x->type, 1, &shape, part);
+        from += sizes[i];
+    }
+    return sizes || import->failed;
+}
+
 static bool fold_cast(Import *import) {
     Operand *x = input(import, 0);
     const Element *from = contents(import, x);
@@ -331,7 +366,7 @@ static const struct Folder {
     bool (*fold)(Import *import);
 } folders[] = {{"Cast", fold_cast},          {"Concat", fold_concat}, {"ConstantOfShape", fold_filled},
                {"Expand", fold_expand},      {"Gather", fold_gather}, {"Range", fold_range},
-               {"ReduceProd", fold_product}, {"Slice", fold_slice}};
+               {"ReduceProd", fold_product}, {"Slice", fold_slice},   {"Split", fold_split}};
 
 bool fold_node(Import *import) {
     const char *kind = import->node->kind;

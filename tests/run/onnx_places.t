@@ -267,6 +267,41 @@ END
 computed swiglu "gated values" \
     "1.635 -0.285 -2.967 1.358"
 
+model affine <<'END'
+opset 20
+output y float 1,2,3,2
+tensor m float 1,2,3 repeat 0.5 -0.25 0.125 0.75 1 -0.5
+tensor s int64 4 repeat 1 2 2 3
+node AffineGrid m,s y
+END
+computed affine "places that an affine map gives" \
+    "-0.083 -1.5 0.25 -1 0.583 -0.5 -0.333 -0.5 0 0 0.333 0.5"
+model affine_volume <<'END'
+opset 20
+output y float 1,2,1,2,3
+tensor m float 1,3,4 repeat 0.5 -0.25 0.125 0.75 1 -0.5 2
+tensor s int64 5 repeat 1 1 2 1 2
+node AffineGrid m,s y align_corners=1
+END
+# An only element is at -1, as in ONNX's own reference.
+computed affine_volume "and of a volume, between the centres of its corners" \
+    "0.375 -2 0.375 1.375 0 -0.125 0.625 2 1.875 1.625 4 1.375"
+
+# --- parts of a shape are known
+
+model shape_parts <<'END'
+opset 18
+input x float 2,6
+output y float 6,2
+node Shape x s
+node Split s first,second num_outputs=2
+node Concat second,first other axis=0
+node Reshape x,other y
+END
+imports shape_parts
+computes shape_parts
+like "$(cat shape_parts.tensor)" "-> \(float\(6, 2\) y\)" "a shape of parts is known"
+
 # --- what does not fit
 
 # refuses NAME PATTERN LINES...: the model is refused.

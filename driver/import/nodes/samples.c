@@ -1,5 +1,6 @@
 /* samples.c - GridSample: elements of an image at places that are read from memory. For each dimension there are the
  * place, the first element that is read, and weights of the elements from there on; the result is a sum of products.
+ * And AffineGrid, which makes such places.
  */
 #include "driver/import/nodes/nodes.h"
 #include <string.h>
@@ -150,4 +151,48 @@ void print_grid_sample(Import *import) {
         if (d != 1)
             s.at[d ? d - 1 : 0] = s.indices[d];
     print_samples(import, &s);
+}
+
+/* --- places of an affine map ------------------------------------------------------------------------------------- */
+
+/* From -1 to 1, which are the centres of the outer elements, or their ends. */
+static const char *place_between(Import *import, const char *index, Size size, bool corners) {
+    const char *all = size_text(import, size);
+    if (!corners)
+        return format(import, "(float(2 * %s + 1) / float(%s) - 1)", index, all);
+    return format(import, "(float(2 * %s) / float(max(%s - 1, 1)) - 1)", index, all);
+}
+
+/* The matrices of a batch times the places of elements: (N, 2, 3) for images, (N, 3, 4) for volumes. */
+void print_affine_grid(Import *import) {
+    Operand *matrices = input(import, 0);
+    int count;
+    const Element *sizes = integers(import, 1, "the shape", &count);
+    int64_t dimensions = matrices->rank == 3 ? known_size(import, matrices->shape[1]) : 0;
+    if (dimensions < 2 || dimensions > 3 || count != dimensions + 2 || !size_is(matrices->shape[2], dimensions + 1))
+        refuse_node(import, "its matrices do not fit %d sizes", count);
+    if (import->failed)
+        return;
+    int rank = (int)dimensions + 2;
+    bool corners = attribute_integer(import, "align_corners", 0);
+    Size *shape = new_shape(import, rank);
+    const char **indices = index_names(import, rank), *element_of[] = {indices[0], indices[rank - 1], NULL},
+               *sum = NULL;
+    for (int d = 0; d < rank; d++) {
+        const Element *size = &sizes[d > 0 && d < rank - 1 ? d + 1 : 0];
+        shape[d] = d == rank - 1 ? size_number(dimensions) : (Size){size->value.integer, size->symbol, 0};
+    }
+    for (int d = 0; d <= dimensions; d++) {
+        element_of[2] = format(import, "%d", d);
+        const char *factor = read_at(import, matrices, element_of), *at = indices[dimensions - d];
+        const char *term = d == dimensions ? factor
+                                           : format(import, "%s * %s", factor,
+                                                    place_between(import, at, shape[dimensions - d], corners));
+        sum = sum ? format(import, "%s + %s", sum, term) : term;
+    }
+    if (matrices->type != TYPE_FLOAT)
+        sum = converted(import, matrices->type, sum);
+    const char *result = output(import, 0, matrices->type, rank, shape)->name;
+    statement(import, "%s = %s%s", element(import, result, rank, indices), sum,
+              where(import, rank, indices, shape, NULL));
 }
