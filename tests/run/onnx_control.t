@@ -98,7 +98,7 @@ def loop(float(2, 2) x, const float(2, 2) m) -> (float(2, 2) y, float(3, 2, 2) r
     Loop_2_row(i, j) = Loop_2_w(i, j) + 1.0
     Loop_3_w = matmul(Loop_2_w, m)
     Loop_3_row(i, j) = Loop_3_w(i, j) + 2.0
-    rows(i, j, k) = Loop_1_row(j, k) where i in 0:1
+    rows(i, j, k) = Loop_1_row(j, k) where i in 0:3
     rows(i, j, k) = Loop_2_row(j, k) where i in 1:2
     rows(i, j, k) = Loop_3_row(j, k) where i in 2:3
     y(i, j) = Loop_3_w(i, j) where i in 0:2, j in 0:2
@@ -148,6 +148,32 @@ def never(float(2, 3) x) -> (float(2, 3) y) {
 }
 END
 
+model between <<'END'
+opset 17
+graph body i,on,v on,w,w,i
+node Neg v w
+end
+input x float 2,3
+output y float 2,2,3
+output steps int64 2
+tensor n int64 - raw 2
+node Loop n,-,x last,rows,counted body=graph:body
+node Relu rows y
+node Identity counted steps
+END
+writes between "rows that other nodes read; and known ones" <<'END'
+def between(float(2, 3) x) -> (float(2, 2, 3) y, int64(2) steps) {
+    Loop_1_w(i, j) = -x(i, j)
+    Loop_2_w(i, j) = -Loop_1_w(i, j)
+    rows(i, j, k) = Loop_1_w(j, k) where i in 0:2
+    rows(i, j, k) = Loop_2_w(j, k) where i in 1:2
+    counted(i) = int64(0) where i in 0:2
+    counted(i) = int64(1) where i in 1:2
+    y(i, j, k) = max(rows(i, j, k), 0)
+    steps(i) = counted(i) where i in 0:2
+}
+END
+
 # --- Scan
 
 {
@@ -176,7 +202,7 @@ def scan(float(4) s, float(2, 4) x, float(4, 2) z) -> (float(4) last, float(4, 2
     z_0(i) = z(i, 0)
     Scan_2_t(i) = Scan_1_t(i) + x_1(i)
     Scan_2_row(i) = Scan_2_t(i) * z_0(i)
-    y(i, j) = Scan_1_row(i) where j in 1:2
+    y(i, j) = Scan_1_row(i) where j in 0:2
     y(i, j) = Scan_2_row(i) where j in 0:1
     last(i) = Scan_2_t(i) where i in 0:4
 }

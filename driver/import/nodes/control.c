@@ -166,39 +166,46 @@ void print_if(Import *import) {
 /* What each step leaves, one after another along a new dimension. */
 typedef LIST(Operand *) Rows;
 
-static void print_rows(Import *import, int number, const Rows *rows, int axis, bool backwards) {
-    if (!has_output(import, number) || import->failed)
-        return;
-    if (!rows->count) {
-        refuse_node(import, "it has no steps, so the sizes of '%s' are not known", import->node->outputs.items[number]);
-        return;
-    }
-    Operand *first = rows->items[0];
-    int rank = first->rank + 1;
-    axis = axis_of(import, axis, rank);
+/* A row at some places of a tensor, which has the shape of rows with the axis beside. */
+static void print_row(Import *import, const Operand *result, const Operand *row, int axis, int begin, int end) {
+    int rank = result->rank;
     const char **indices = index_names(import, rank), **own = ARENA_ARRAY(import->arena, const char *, rank);
-    Size *shape = new_shape(import, rank);
+    bool *ranged = ARENA_ARRAY(import->arena, bool, rank);
     for (int d = 0, at = 0; d < rank; d++) {
-        shape[d] = d == axis ? size_number(rows->count) : first->shape[at];
+        ranged[d] = d != axis && row->known;
         if (d != axis)
             own[at++] = indices[d];
     }
-    const char *result = output(import, number, first->type, rank, shape)->name;
-    for (int k = 0; k < rows->count && !import->failed; k++) {
-        Operand *row = rows->items[k];
-        int place = backwards ? rows->count - 1 - k : k;
+    const char *value = read_at(import, row, own), *ranges = where(import, rank, indices, result->shape, ranged);
+    if (row->known)
+        value = converted(import, row->type, value);
+    statement(import, "%s = %s%s%s %s in %d:%d", element(import, result->name, rank, indices), value, ranges,
+              *ranges ? "," : " where", indices[axis], begin, end);
+}
+
+/* The first row is put everywhere, which says how many there are; then the others have their places. */
+static void print_rows(Import *import, int number, const Rows *rows, int axis, bool backwards) {
+    if (!has_output(import, number) || import->failed)
+        return;
+    const char *name = import->node->outputs.items[number];
+    if (!rows->count) {
+        refuse_node(import, "it has no steps, so the sizes of '%s' are not known", name);
+        return;
+    }
+    const Operand *first = rows->items[0];
+    int count = rows->count, rank = first->rank + 1;
+    Size *shape = new_shape(import, rank);
+    axis = axis_of(import, axis, rank);
+    for (int d = 0, at = 0; d < rank; d++)
+        shape[d] = d == axis ? size_number(count) : first->shape[at++];
+    const Operand *result = output(import, number, first->type, rank, shape);
+    print_row(import, result, first, axis, 0, count);
+    for (int k = 1; k < count && !import->failed; k++) {
+        const Operand *row = rows->items[k];
+        int place = backwards ? count - 1 - k : k;
         if (row->type != first->type || row->rank != first->rank || !shape_equal(row->shape, first->shape, row->rank))
-            refuse_node(import, "its steps make '%s' with other types or sizes", import->node->outputs.items[number]);
-        const char *value = read_at(import, row, own), *ranges = "";
-        if (row->known) {
-            bool *all = ARENA_ARRAY(import->arena, bool, rank);
-            for (int d = 0; d < rank; d++)
-                all[d] = d != axis;
-            value = converted(import, row->type, value);
-            ranges = where(import, rank, indices, shape, all);
-        }
-        statement(import, "%s = %s%s%s %s in %d:%d", element(import, result, rank, indices), value, ranges,
-                  *ranges ? "," : " where", indices[axis], place, place + 1);
+            refuse_node(import, "its steps make '%s' with other types or sizes", name);
+        print_row(import, result, row, axis, place, place + 1);
     }
 }
 
