@@ -10,6 +10,7 @@ where the import wants that: those count apart. The exit status is 1 if a test i
 import collections
 import os
 import re
+import shutil
 import subprocess
 import sys
 import warnings
@@ -107,6 +108,7 @@ def call(words):
 
 
 def compare(tensorc, test, model, inputs):
+    shutil.rmtree('net_weights', ignore_errors=True)
     onnx.save(model, 'net.onnx')
     done = call([tensorc, 'import', 'net.onnx', '-o', 'net.tensor'])
     if done.returncode:
