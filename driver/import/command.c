@@ -8,6 +8,7 @@
 #include "lang/files.h"
 #include "lang/temporary.h"
 #include "lang/terminal.h"
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,13 +75,11 @@ static const struct BoundSize *bound_size(const Words *words, const char *name) 
     return NULL;
 }
 
-/* A size of an input: bound on the command line, or known at run time. */
-static Size declared_size(Import *import, const Words *words, const Declared *input, int dimension) {
-    const DeclaredSize *size = &input->shape.items[dimension];
-    const char *like = *size->name ? size->name : format(import, "%s_size_%d", input->name, dimension);
-    const struct BoundSize *bound = size->size >= 0 ? NULL : bound_size(words, like);
-    if (size->size >= 0 || bound)
-        return size_number(size->size >= 0 ? size->size : bound->value);
+/* A size by its name: bound on the command line, or known at run time. */
+static Size named_size(Import *import, const Words *words, const char *like) {
+    const struct BoundSize *bound = bound_size(words, like);
+    if (bound)
+        return size_number(bound->value);
     Name *known = name_find(&import->sizes, like);
     if (known)
         return size_symbol(known->operand->name);
@@ -90,6 +89,42 @@ static Size declared_size(Import *import, const Words *words, const Declared *in
     name_add(import->arena, &import->names, operand->name, NAME_SIZE, operand);
     name_add(import->arena, &import->sizes, like, NAME_SIZE, operand);
     return size_symbol(operand->name);
+}
+
+/* A part of a name, without the blanks around it. */
+static const char *trimmed(Import *import, const char *begin, size_t length) {
+    for (; length && *begin == ' '; begin++)
+        length--;
+    while (length && begin[length - 1] == ' ')
+        length--;
+    return arena_strndup(import->arena, begin, length);
+}
+
+/* The sum that a name is, as exporters write it: "past + length", "past+1". Any other name is that of a size. */
+static Size summed_size(Import *import, const Words *words, const char *name) {
+    bool sum = strchr(name, '+') && !bound_size(words, name);
+    for (const char *at = name; *at; at++)
+        sum &= isalnum((unsigned char)*at) || strchr("_+ ", *at);
+    if (!sum)
+        return named_size(import, words, name);
+    Size size = size_number(0);
+    for (const char *at = name; *at;) {
+        size_t length = strcspn(at, "+");
+        const char *part = trimmed(import, at, length);
+        bool number = *part && strspn(part, "0123456789") == strlen(part) && strlen(part) < 10;
+        size = size_add(import, size, number ? size_number(atoll(part)) : named_size(import, words, part));
+        at += length + (at[length] == '+');
+    }
+    return size;
+}
+
+/* A size of an input. */
+static Size declared_size(Import *import, const Words *words, const Declared *input, int dimension) {
+    const DeclaredSize *size = &input->shape.items[dimension];
+    if (size->size >= 0)
+        return size_number(size->size);
+    return *size->name ? summed_size(import, words, size->name)
+                       : named_size(import, words, format(import, "%s_size_%d", input->name, dimension));
 }
 
 static void add_input(Import *import, const Words *words, const Declared *declared) {

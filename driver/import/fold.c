@@ -64,16 +64,15 @@ static const struct FoldedOperator {
     {"Where", OP_SELECT, 3},
 };
 
+/* Of integers. A number less a size stays open: it may be below 0. */
 static bool fold_symbols(Import *import, Op op, const Element *a, const Element *b, Element *result) {
     Size x = {a->value.integer, a->symbol, 0}, y = {b->value.integer, b->symbol, 0}, size = {0, NULL, 0};
     if (op == OP_MUL)
         size = size_product(import, x, y);
-    else if (op == OP_ADD && (size_known(x) || size_known(y)))
-        size = size_known(x) ? size_sum(import, y, x.factor) : size_sum(import, x, y.factor);
-    else if (op == OP_SUB && sizes_equal(x, y))
-        size = size_number(0);
-    else if (op == OP_SUB && size_known(y))
-        size = size_sum(import, x, -y.factor);
+    else if (op == OP_ADD)
+        size = size_add(import, x, y);
+    else if (op == OP_SUB && !size_known(x))
+        size = size_subtract(import, x, y);
     else if (op == OP_DIV && !size_quotient(x, y, &size) && size_known(y) && y.factor > 0)
         size = size_symbol(format(import, "(%s / %lld)", size_text(import, x), (long long)y.factor));
     else if (op == OP_EQ && (sizes_equal(x, y) || (size_known(y) && y.factor < 0))) {

@@ -105,7 +105,12 @@ Size size_product(Import *import, Size a, Size b);
 bool size_quotient(Size a, Size b, Size *quotient);
 /* size + number. */
 Size size_sum(Import *import, Size size, int64_t number);
+/* a + b and a - b: equal sums of sizes are equal. */
+Size size_add(Import *import, Size a, Size b);
+Size size_subtract(Import *import, Size a, Size b);
 const char *size_text(Import *import, Size size);
+/* The same without parentheses around all of it. */
+const char *size_alone(Import *import, Size size);
 Size shape_product(Import *import, const Size *shape, int rank);
 /* The elements of the shape as a number; refuses what is not known. */
 int64_t shape_count(Import *import, const Size *shape, int rank);

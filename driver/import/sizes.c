@@ -1,6 +1,7 @@
 /* sizes.c - sizes of shapes: numbers, and multiples of expressions that are known at run time. */
 #include "driver/import/importer.h"
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* More than anybody would read. */
@@ -87,6 +88,142 @@ const char *size_text(Import *import, Size size) {
         return text;
     return format(import, "(%s %c %llu)", text, size.addend < 0 ? '-' : '+',
                   size.addend < 0 ? -(unsigned long long)size.addend : (unsigned long long)size.addend);
+}
+
+const char *size_alone(Import *import, Size size) {
+    const char *text = size_text(import, size), *at = text;
+    int depth = 0;
+    do
+        depth += (*at == '(') - (*at == ')');
+    while (*at && *++at && depth);
+    bool around = *text == '(' && !*at;
+    return around ? arena_strndup(import->arena, text + 1, strlen(text) - 2) : text;
+}
+
+/* --- sums of sizes ------------------------------------------------------------------------------------------------ */
+
+/* A sum of sizes that are known at run time is a symbol in parentheses, "(2 * M + N - 1)". Its terms are in the order
+ * of their symbols, so that equal sums are equal texts. */
+typedef struct SizeTerm {
+    int64_t factor;
+    const char *symbol;
+} SizeTerm;
+
+typedef struct SizeSum {
+    Import *import;
+    LIST(SizeTerm) terms;
+    int64_t number;
+} SizeSum;
+
+static void add_term(SizeSum *sum, int64_t factor, const char *symbol) {
+    int at = 0;
+    while (at < sum->terms.count && strcmp(sum->terms.items[at].symbol, symbol) < 0)
+        at++;
+    if (at == sum->terms.count || strcmp(sum->terms.items[at].symbol, symbol)) {
+        list_push(sum->import->arena, &sum->terms, ((SizeTerm){0}));
+        memmove(&sum->terms.items[at + 1], &sum->terms.items[at],
+                sizeof *sum->terms.items * (size_t)(sum->terms.count - 1 - at));
+        sum->terms.items[at] = (SizeTerm){0, symbol};
+    }
+    if (__builtin_add_overflow(sum->terms.items[at].factor, factor, &sum->terms.items[at].factor))
+        refuse_node(sum->import, "a tensor is too large");
+}
+
+static void add_number(SizeSum *sum, int64_t factor, int64_t number) {
+    if (__builtin_mul_overflow(factor, number, &number) || __builtin_add_overflow(sum->number, number, &sum->number))
+        refuse_node(sum->import, "a tensor is too large");
+}
+
+/* Where the sign behind a term stands in a sum without its parentheses; the end where there is none. */
+static const char *end_of_term(const char *at) {
+    for (int depth = 0; *at; at++) {
+        depth += (*at == '(') - (*at == ')');
+        if (depth < 0 || (depth == 0 && (!strncmp(at, " + ", 3) || !strncmp(at, " - ", 3))))
+            break;
+    }
+    return at;
+}
+
+/* Whether the symbol is a sum as above: one pair of parentheses is around all of it, and no quotient is inside. */
+static bool is_sum(const char *symbol) {
+    const char *at = symbol + 1;
+    if (*symbol != '(' || strstr(symbol, " / "))
+        return false;
+    while (*(at = end_of_term(at)) == ' ')
+        at += 3;
+    return !strcmp(at, ")");
+}
+
+static void add_symbol(SizeSum *sum, int64_t factor, const char *symbol) {
+    if (!is_sum(symbol)) {
+        add_term(sum, factor, symbol);
+        return;
+    }
+    int64_t sign = 1;
+    for (const char *at = symbol + 1; *at && *at != ')';) {
+        const char *end = end_of_term(at);
+        const char *term = arena_strndup(sum->import->arena, at, (size_t)(end - at));
+        char *rest;
+        int64_t number = strtoll(term, &rest, 10);
+        if (!*rest)
+            add_number(sum, sign * factor, number);
+        else if (rest > term && !strncmp(rest, " * ", 3))
+            add_symbol(sum, sign * factor * number, rest + 3);
+        else
+            add_symbol(sum, sign * factor, term);
+        sign = !strncmp(end, " - ", 3) ? -1 : 1;
+        at = *end == ' ' ? end + 3 : end;
+    }
+}
+
+static void add_size(SizeSum *sum, Size size, int64_t sign) {
+    if (size_known(size))
+        add_number(sum, sign, size.factor);
+    else {
+        add_symbol(sum, sign * size.factor, size.symbol);
+        add_number(sum, sign, size.addend);
+    }
+}
+
+/* As a size: a number, or one symbol and a number. */
+static Size size_of_sum(SizeSum *sum) {
+    Text text = {.arena = sum->import->arena};
+    int left = 0;
+    for (int i = 0; i < sum->terms.count; i++)
+        if (sum->terms.items[i].factor)
+            sum->terms.items[left++] = sum->terms.items[i];
+    if (left == 0)
+        return size_number(sum->number);
+    if (left == 1)
+        return (Size){sum->terms.items[0].factor, sum->terms.items[0].symbol, sum->number};
+    for (int pass = 0; pass < 2; pass++) /* what is taken off stands behind */
+        for (int i = 0; i < left; i++) {
+            SizeTerm term = sum->terms.items[i];
+            if ((term.factor < 0) != pass)
+                continue;
+            text_add(&text, "%s", text.length ? pass ? " - " : " + " : pass ? "(0 - " : "(");
+            if (llabs(term.factor) != 1)
+                text_add(&text, "%lld * ", llabs(term.factor));
+            text_add(&text, "%s", term.symbol);
+        }
+    text_add(&text, ")");
+    if (text.length > (size_t)LONGEST)
+        refuse_node(sum->import, "a size is too long an expression");
+    return (Size){1, text.text, sum->number};
+}
+
+Size size_add(Import *import, Size a, Size b) {
+    SizeSum sum = {.import = import};
+    add_size(&sum, a, 1);
+    add_size(&sum, b, 1);
+    return size_of_sum(&sum);
+}
+
+Size size_subtract(Import *import, Size a, Size b) {
+    SizeSum sum = {.import = import};
+    add_size(&sum, a, 1);
+    add_size(&sum, b, -1);
+    return size_of_sum(&sum);
 }
 
 Size *new_shape(Import *import, int rank) {

@@ -10,7 +10,7 @@ const char *declared_tensor(Import *import, const char *before, ElementType type
                             const Size *shape) {
     const char **sizes = ARENA_ARRAY(import->arena, const char *, rank + 1);
     for (int d = 0; d < rank; d++)
-        sizes[d] = size_text(import, shape[d]);
+        sizes[d] = size_alone(import, shape[d]);
     return format(import, "%s%s(%s) %s", before, element_info[type].spelling, joined(import, sizes, rank, ", "), name);
 }
 

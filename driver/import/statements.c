@@ -65,7 +65,7 @@ const char *where(Import *import, int rank, const char *const *indices, const Si
     text_add(&text, "%s", "");
     for (int d = 0; d < rank; d++)
         if (!which || which[d])
-            text_add(&text, "%s %s in 0:%s", text.length ? "," : " where", indices[d], size_text(import, shape[d]));
+            text_add(&text, "%s %s in 0:%s", text.length ? "," : " where", indices[d], size_alone(import, shape[d]));
     return text.text;
 }
 

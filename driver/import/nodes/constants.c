@@ -1,5 +1,6 @@
 /* constants.c - tensors without inputs: those of a node, of one value, of a range, and sizes of other tensors. */
 #include "driver/import/nodes/nodes.h"
+#include <stdlib.h>
 #include <string.h>
 
 static Element *one_element(Import *import, ElementType type, int64_t integer, double real) {
@@ -72,8 +73,42 @@ void print_filled(Import *import) {
               converted(import, value.type, number_text(import, value)), ranges);
 }
 
+/* How many steps lead from one integer to another. */
+static Size steps_between(Import *import, Size begin, Size end, int64_t step) {
+    Size distance = step > 0 ? size_subtract(import, end, begin) : size_subtract(import, begin, end);
+    int64_t by = step > 0 ? step : -step;
+    if (size_known(distance))
+        return size_number(distance.factor > 0 ? (distance.factor - 1) / by + 1 : 0);
+    return by == 1 ? distance
+                   : size_symbol(format(import, "(%s / %lld)", size_text(import, size_sum(import, distance, by - 1)),
+                                        (long long)by));
+}
+
+/* Between sizes that are known at run time. */
 void print_range(Import *import) {
-    refuse_node(import, "its ends are not known before the program runs");
+    Size ends[3];
+    ElementType type = input(import, 0)->type;
+    for (int i = 0; i < 3; i++) {
+        Operand *end = input(import, i);
+        const Element *element =
+            end->known && type_is_integer(end->type) && end->rank < 2 ? contents(import, end) : NULL;
+        if (!element || (i == 2 && (element->symbol || !element->value.integer)))
+            refuse_node(import, "its ends are not known before the program runs");
+        if (import->failed)
+            return;
+        ends[i] = (Size){element->value.integer, element->symbol, 0};
+    }
+    int64_t step = ends[2].factor;
+    Size count = steps_between(import, ends[0], ends[1], step);
+    const char **indices = index_names(import, 1), *place = indices[0];
+    if (step != 1)
+        place = format(import, "%s * %lld", place, llabs(step));
+    if (!size_is(ends[0], 0))
+        place = format(import, "%s %c %s", size_text(import, ends[0]), step > 0 ? '+' : '-', place);
+    else if (step < 0)
+        place = format(import, "0 - %s", place);
+    statement(import, "%s = %s%s", element(import, output(import, 0, type, 1, &count)->name, 1, indices),
+              converted(import, type, place), where(import, 1, indices, &count, NULL));
 }
 
 void print_shape_of(Import *import) {

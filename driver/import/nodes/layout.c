@@ -225,14 +225,6 @@ static const char *moved(Import *import, const char *index, Size by, char sign) 
                           : format(import, "%s %c %s", index, sign, in_parentheses(import, size_text(import, by)));
 }
 
-static Size add_sizes(Import *import, Size a, Size b) {
-    if (size_known(b))
-        return size_sum(import, a, b.factor);
-    if (size_known(a))
-        return size_sum(import, b, a.factor);
-    return size_symbol(format(import, "(%s + %s)", size_text(import, a), size_text(import, b)));
-}
-
 void print_concatenation(Import *import) {
     Operand *first = input(import, 0);
     int count = import->node->inputs.count, axis = axis_of(import, attribute_integer(import, "axis", 0), first->rank);
@@ -246,7 +238,7 @@ void print_concatenation(Import *import) {
             return;
         }
         own[axis] = moved(import, indices[axis], end, '-');
-        end = add_sizes(import, end, x->shape[axis]);
+        end = size_add(import, end, x->shape[axis]);
         const char *read = element(import, name_of(import, x), x->rank, own);
         if (i + 1 < count)
             text_add(&value, "%s < %s ? %s : ", indices[axis], size_text(import, end), read);
@@ -312,18 +304,33 @@ static Cut cut_known(int64_t size, int64_t begin, int64_t end, int64_t step) {
     return (Cut){size_number(begin), size_number(distance > 0 ? (distance - 1) / by + 1 : 0), step};
 }
 
-/* Of a size that is known at run time: from a first element to the last, or to one before it, in steps of 1. */
+/* A place that counts from the end where it is below 0. */
+static Size from_begin_of(Import *import, Size place, Size size) {
+    return place.factor < 0 ? size_add(import, size, place) : place;
+}
+
+/* Where the size or an end is known at run time. Steps go forward; or backward over all of it. */
 static Cut cut_symbolic(Import *import, Size size, Size begin, Size end, int64_t step) {
-    bool to_end = size_known(end) && end.factor >= INT32_MAX, counted = size_known(begin) && begin.factor >= 0;
-    if (step != 1 || !counted) {
-        refuse_open_size(import, size);
+    bool to_end = size_known(end) && end.factor >= INT32_MAX;
+    bool from_end = size_known(begin) && (begin.factor == -1 || begin.factor >= INT32_MAX);
+    if (step == -1 && from_end && size_known(end) && end.factor <= -INT32_MAX)
+        return (Cut){size_sum(import, size, -1), size, -1};
+    bool may_end_before = !size_known(size) && size_known(end) && !to_end && end.factor >= 0;
+    if (step < 1 || (may_end_before && (begin.factor < 0 || !size_known(begin)))) {
+        refuse_open_size(import, !size_known(size) ? size : !size_known(begin) ? begin : end);
         return (Cut){size_number(0), size, 1};
     }
-    if (to_end || sizes_equal(end, size))
+    begin = from_begin_of(import, begin, size);
+    end = to_end ? size : from_begin_of(import, end, size);
+    if (size_known(size) && size_known(end) && end.factor > size.factor)
         end = size;
-    else if (size_known(end) && end.factor < 0)
-        end = size_sum(import, size, end.factor);
-    return (Cut){begin, size_sum(import, end, -begin.factor), 1};
+    Size extent = size_subtract(import, end, begin);
+    if (size_known(extent))
+        extent = size_number(extent.factor > 0 ? (extent.factor - 1) / step + 1 : 0);
+    else if (step > 1)
+        extent = size_symbol(
+            format(import, "(%s / %lld)", size_text(import, size_sum(import, extent, step - 1)), (long long)step));
+    return (Cut){begin, extent, step};
 }
 
 static Cut cut_of(Import *import, Size size, const Element *begin, const Element *end, int64_t step) {
