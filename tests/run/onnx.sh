@@ -22,3 +22,9 @@ refused() {
     is "$(wc -l <err | tr -d ' ')" 1 "in one line"
     ok "without a file" test ! -e "$1.tensor"
 }
+# numbers FILE: of its floats, behind the head of 128 bytes.
+numbers() {
+    od -An -v -t f4 -j 128 "$1" |
+        awk '{ for (i = 1; i <= NF; i++) { t = sprintf("%.3f", $i); sub(/\.?0+$/, "", t); print t == "-0" ? 0 : t } }' |
+        xargs
+}

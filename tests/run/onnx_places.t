@@ -5,12 +5,6 @@
 cd "$work" || exit 1
 . "$srcdir/tests/run/onnx.sh"
 
-# numbers FILE: of its floats, behind the head of 128 bytes.
-numbers() {
-    od -An -v -t f4 -j 128 "$1" |
-        awk '{ for (i = 1; i <= NF; i++) { t = sprintf("%.3f", $i); sub(/\.?0+$/, "", t); print t == "-0" ? 0 : t } }' |
-        xargs
-}
 # computed NAME WHAT NUMBERS: NAME.onnx is imported and computes those.
 computed() {
     imports "$1"

@@ -96,6 +96,44 @@ def taken(float(N, 3) x, float(M) z) -> (float(1) y) {
 }
 END
 
+# --- images that become as large as others
+
+for mode in nearest linear cubic; do
+    printf '%s\n' "opset 18" "$numbers" "input x float 1,1,H,W" "input z float A,B" "output y float 1,1,A,B" \
+        "tensor pair int64 1 raw 2" "node Shape x sx" "node Shape z sz" "node Slice sx,first,pair,first front" \
+        "node Concat front,sz sizes axis=0" "node Resize x,-,-,sizes y mode=text:$mode" | model like_$mode
+    imports like_$mode
+    computes like_$mode -DH=3 -DW=5 -DA=7 -DB=4
+    is "$(grep -c 'else edge' like_$mode.tensor)" 1 "$mode: places beyond the ends are those at the ends"
+done
+floor="mode=text:nearest coordinate_transformation_mode=text:asymmetric nearest_mode=text:floor"
+printf '%s\n' "opset 18" "$numbers" "input x float 1,2,H,W" "output y float 1,2,K,L" \
+    "tensor twice int64 4 raw 1 1 2 2" "node Shape x s" "node Mul s,twice sizes" "node Resize x,-,-,sizes y $floor" |
+    model twice
+writes twice "each element twice" -DH=3 -DW=5 <<'END'
+def twice(float(1, 2, H, W) x) -> (float(1, 2, 2 * H, 2 * W) y) {
+    y(n, c, h, w) = x(n, c, h / 2, w / 2) where n in 0:1, c in 0:2, h in 0:2 * H, w in 0:2 * W
+}
+END
+# Tables that the program makes are those that the import makes where it knows the sizes.
+for mode in nearest linear cubic; do
+    for place in half_pixel pytorch_half_pixel align_corners asymmetric half_pixel_symmetric; do
+        name=scaled_${mode}_$place
+        printf '%s\n' "opset 19" "input x float 1,2,H,W" "output y float 1,2,K,L" \
+            "tensor scales float 4 raw 1 1 2 1.5" \
+            "node Resize x,-,scales y mode=text:$mode coordinate_transformation_mode=text:$place exclude_outside=1" |
+            model $name
+        imports $name
+        computes $name -DH=5 -DW=7
+        mv $name.npy open.npy
+        runs "$mode, $place: of known sizes" "$TENSORC" import $name.onnx -DH=5 -DW=7 -o $name.tensor
+        computes $name
+        numbers open.npy >found
+        numbers $name.npy >wanted
+        same wanted found "and the results are the same"
+    done
+done
+
 # --- what is not known
 
 # refuses NAME PATTERN LINES...: the model is refused.
