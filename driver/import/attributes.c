@@ -49,10 +49,10 @@ bool axes_given(Import *import, int number, int rank, bool *axes) {
     const int64_t *list = attribute_integers(import, "axes", &count);
     const Element *elements = NULL;
     if (!list && input_or_none(import, number))
-        elements = integers(import, number, "the list of axes", &count);
+        elements = known_integers(import, number, "the list of axes", &count);
     for (int d = 0; d < rank; d++)
         axes[d] = false;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count && !import->failed; i++) {
         int axis = axis_of(import, list ? list[i] : elements[i].value.integer, rank);
         if (axis < rank)
             axes[axis] = true;

@@ -161,8 +161,12 @@ const char *temporary(Import *import, const Operand *of, const char *what);
 bool tensor_type(Import *import, const OnnxTensor *tensor, ElementType *type);
 /* The known contents, or NULL. */
 const Element *contents(Import *import, const Operand *operand);
-/* Known integers, or NULL after a message that names them by `what`. */
+/* Known integers, which may be sizes that are known at run time, or NULL after a message that names them by `what`. */
 const Element *integers(Import *import, int number, const char *what, int *count);
+/* The same without such sizes. */
+const Element *known_integers(Import *import, int number, const char *what, int *count);
+/* An integer as a size. */
+Size size_of_element(const Element *element);
 /* The name of the tensor in the source, which becomes an argument if its contents are known. */
 const char *name_of(Import *import, const Operand *operand);
 /* The same elements with another shape: of an argument's own if the contents are known. NULL if they are not. */

@@ -128,6 +128,20 @@ const Element *integers(Import *import, int number, const char *what, int *count
     return elements;
 }
 
+const Element *known_integers(Import *import, int number, const char *what, int *count) {
+    const Element *elements = integers(import, number, what, count);
+    for (int i = 0; elements && i < *count; i++)
+        if (elements[i].symbol) {
+            refuse_open_size(import, size_of_element(&elements[i]));
+            return NULL;
+        }
+    return elements;
+}
+
+Size size_of_element(const Element *element) {
+    return (Size){element->value.integer, element->symbol, 0};
+}
+
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
 const char *name_with_shape(Import *import, const Operand *operand, int rank, const Size *shape) {

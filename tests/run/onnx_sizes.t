@@ -96,6 +96,32 @@ def taken(float(N, 3) x, float(M) z) -> (float(1) y) {
 }
 END
 
+printf '%s\n' "opset 18" "$numbers" "input x float S" "input z float T" "input a float S+T" "output y float S" \
+    "output rest float T" "node Shape x sx" "node Shape z sz" "node Concat sx,sz parts axis=0" \
+    "node Split a,parts b,rest" "node Add b,x y" | model parts
+writes parts "parts of the sizes of others" -DS=5 -DT=3 <<'END'
+def parts(float(S) x, float(T) z, float(S + T) a) -> (float(S) y, float(T) rest) {
+    b(i) = a(i) where i in 0:S
+    rest(i) = a(i + S) where i in 0:T
+    y(i) = b(i) + x(i)
+}
+END
+printf '%s\n' "opset 18" "$numbers" "input x float N,2" "output y float K,2" "tensor none int64 3 repeat 0" \
+    "node Shape x s" "node Slice s,first,end n" "node Concat none,n pads axis=0" "node Pad x,pads y" \
+    "tensor end int64 1 raw 1" | model padded
+writes padded "as much behind as there is" -DN=5 <<'END'
+def padded(float(N, 2) x) -> (float(N, N + 2) y) {
+    y(i, j) = x(i, j) else 0.0 where i in 0:N, j in 0:N + 2
+}
+END
+printf '%s\n' "opset 18" "$numbers" "input x float N,M" "input z float K" "output y float N,M" "node Shape z s" \
+    "node Gather s,zero k" "node Trilu x,k y upper=0" | model below
+writes below "up to a diagonal at a run-time size" -DN=5 -DM=6 -DK=2 <<'END'
+def below(float(N, M) x, float(K) z) -> (float(N, M) y) {
+    y(i, j) = float(j <= i + K ? x(i, j) : 0)
+}
+END
+
 # --- images that become as large as others
 
 for mode in nearest linear cubic; do
@@ -146,6 +172,12 @@ refuses data "its ends are not known before the program runs" "input n int64 -" 
     "node Range zero,n,one y"
 refuses still "its ends are not known before the program runs" "input x float N" "output y int64 K" "node Shape x s" \
     "node Gather s,zero n" "node Range zero,n,zero y"
+refuses axis "the size N must be known: bind it with -DN=NUMBER" "input x float N" "output y float N" "node Shape x s" \
+    "node Gather s,zero n" "node CumSum x,n y"
+refuses most "the size N must be known: bind it with -DN=NUMBER" "input x float N" "output y float N" "node Shape x s" \
+    "node TopK x,s y,z"
+refuses halves "the size N must be known: bind it with -DN=NUMBER" "input x float N" "output y float M" \
+    "output z float K" "node Split x y,z num_outputs=2"
 refuses before "the size 64 must be known|the size N must be known" "input x float N" "output y float K" \
     "tensor table float 64 repeat 1" "tensor back int64 1 raw -2" "node Shape x s" \
     "node Slice table,s,first,first,back y"

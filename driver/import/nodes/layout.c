@@ -7,10 +7,6 @@
 
 /* --- shapes ------------------------------------------------------------------------------------------------------- */
 
-static Size size_of_element(const Element *element) {
-    return (Size){element->value.integer, element->symbol, 0};
-}
-
 /* A run of dimensions with as many elements in both shapes. */
 typedef struct DimensionRun {
     int from, from_end, to, to_end;
@@ -171,7 +167,7 @@ static void squeeze(Import *import, Operand *x) {
 static void unsqueeze(Import *import, Operand *x) {
     int count = 0, own = 0;
     if (!attribute_integers(import, "axes", &count))
-        integers(import, 1, "the list of axes", &count);
+        known_integers(import, 1, "the list of axes", &count);
     int rank = x->rank + count;
     bool *axes = ARENA_ARRAY(import->arena, bool, rank + 1);
     axes_given(import, 1, rank, axes);
@@ -254,6 +250,21 @@ void print_concatenation(Import *import) {
               where(import, first->rank, indices, shape, ranged));
 }
 
+/* The size of a part: of the attribute, of the input, or the same for all but the last. */
+static Size part_size(Import *import, Size size, const int64_t *old, const Element *parts, int number) {
+    int outputs = import->node->outputs.count;
+    Size each;
+    if (old || parts)
+        return old ? size_number(old[number]) : size_of_element(&parts[number]);
+    if (!size_known(size)) {
+        if (!size_quotient(size, size_number(outputs), &each))
+            refuse_open_size(import, size);
+        return import->failed ? size : each;
+    }
+    int64_t most = (size.factor + outputs - 1) / outputs, left = size.factor - number * most;
+    return size_number(left < most ? left : most);
+}
+
 void print_split(Import *import) {
     Operand *x = input(import, 0);
     int axis = axis_of(import, attribute_integer(import, "axis", 0), x->rank), count = 0,
@@ -261,21 +272,20 @@ void print_split(Import *import) {
     const int64_t *old = attribute_integers(import, "split", &count);
     const Element *parts =
         !old && input_or_none(import, 1) ? integers(import, 1, "the sizes of the parts", &count) : NULL;
-    int64_t size = old || parts ? 0 : x->rank ? known_size(import, x->shape[axis]) : 0, begin = 0;
     if (!x->rank || ((old || parts) && count != outputs))
         refuse_node(import, "it has %d sizes for %d parts", count, outputs);
     const char **indices = index_names(import, x->rank), **own = index_names(import, x->rank);
     bool *ranged = ARENA_ARRAY(import->arena, bool, x->rank + 1);
     ranged[axis] = true;
+    Size begin = size_number(0);
     for (int i = 0; i < outputs && !import->failed; i++) {
-        int64_t each = (size + outputs - 1) / outputs;
-        int64_t part = old ? old[i] : parts ? parts[i].value.integer : size - begin < each ? size - begin : each;
-        Size *shape = new_shape(import, x->rank);
+        Size *shape = new_shape(import, x->rank), part = part_size(import, x->shape[axis], old, parts, i);
         memcpy(shape, x->shape, sizeof *shape * (size_t)x->rank);
-        shape[axis] = size_number(part);
-        own[axis] = moved(import, indices[axis], size_number(begin), '+');
-        if (part < 0 || __builtin_add_overflow(begin, part, &begin))
-            refuse_node(import, "a part has the size %lld", (long long)part);
+        shape[axis] = part;
+        own[axis] = moved(import, indices[axis], begin, '+');
+        if (part.factor < 0)
+            refuse_node(import, "a part has the size %s", size_shown(import, part));
+        begin = size_add(import, begin, part);
         const char *read = element(import, name_of(import, x), x->rank, own);
         if (has_output(import, i))
             statement(import, "%s = %s%s",
@@ -365,6 +375,8 @@ static bool cuts_of(Import *import, const Operand *x, Cut *cuts) {
     for (int d = 0; d < x->rank; d++)
         cuts[d] = (Cut){size_number(0), x->shape[d], 1};
     for (int i = 0; i < count && !import->failed; i++) {
+        if ((axes && axes[i].symbol) || (steps && steps[i].symbol))
+            refuse_node(import, "its axes and steps are not known before the program runs");
         int axis = axis_of(import, axes ? axes[i].value.integer : i, x->rank);
         cuts[axis] = cut_of(import, x->shape[axis], &begins[i], &ends[i], steps ? steps[i].value.integer : 1);
     }
@@ -466,7 +478,7 @@ void print_padding(Import *import) {
     int count, axis_count = x->rank;
     const int64_t *old = attribute_integers(import, attribute(import, "paddings") ? "paddings" : "pads", &count);
     const Element *pads = old ? NULL : integers(import, 1, "how much is added", &count);
-    const Element *axes = input_or_none(import, 3) ? integers(import, 3, "the list of axes", &axis_count) : NULL;
+    const Element *axes = input_or_none(import, 3) ? known_integers(import, 3, "the list of axes", &axis_count) : NULL;
     const char *value = padding_value(import, x);
     if (count != 2 * axis_count)
         refuse_node(import, "it has %d numbers for %d dimensions", count, axis_count);
@@ -476,15 +488,15 @@ void print_padding(Import *import) {
     bool outside = false;
     for (int i = 0; i < axis_count && !import->failed; i++) {
         int d = axes ? axis_of(import, axes[i].value.integer, x->rank) : i;
-        int64_t before = old ? old[i] : pads[i].value.integer,
-                after = old ? old[i + axis_count] : pads[i + axis_count].value.integer;
-        if (before < -INT32_MAX || before > INT32_MAX || after < -INT32_MAX || after > INT32_MAX)
-            refuse_node(import, "it adds %lld and %lld elements", (long long)before, (long long)after);
-        shape[d] = size_sum(import, x->shape[d], before + after);
-        own[d] = before ? format(import, "%s %c %lld", indices[d], before > 0 ? '-' : '+',
-                                 (long long)(before > 0 ? before : -before))
-                        : indices[d];
-        outside = outside || before > 0 || after > 0;
+        Size before = old ? size_number(old[i]) : size_of_element(&pads[i]);
+        Size after = old ? size_number(old[i + axis_count]) : size_of_element(&pads[i + axis_count]);
+        if (before.factor < -INT32_MAX || before.factor > INT32_MAX || after.factor < -INT32_MAX ||
+            after.factor > INT32_MAX)
+            refuse_node(import, "it adds %s and %s elements", size_shown(import, before), size_shown(import, after));
+        shape[d] = size_add(import, x->shape[d], size_add(import, before, after));
+        own[d] = before.factor < 0 ? moved(import, indices[d], size_subtract(import, size_number(0), before), '+')
+                                   : moved(import, indices[d], before, '-');
+        outside = outside || before.factor > 0 || after.factor > 0;
     }
     if (import->failed)
         return;
@@ -578,14 +590,14 @@ void print_triangle(Import *import) {
     Operand *x = input(import, 0);
     int count = 0;
     const Element *k = input_or_none(import, 1) ? integers(import, 1, "the diagonal", &count) : NULL;
-    long long diagonal = count ? k[0].value.integer : 0;
+    Size diagonal = k && count ? size_of_element(&k[0]) : size_number(0);
     bool upper = attribute_integer(import, "upper", 1);
     if (x->rank < 2)
         refuse_node(import, "a tensor of %d dimensions has no triangle", x->rank);
     if (import->failed)
         return;
     const char **indices = index_names(import, x->rank), *i = indices[x->rank - 2], *j = indices[x->rank - 1];
-    const char *condition = format(import, "%s %s %s + %lld", j, upper ? ">=" : "<=", i, diagonal);
+    const char *condition = format(import, "%s %s %s + %s", j, upper ? ">=" : "<=", i, size_text(import, diagonal));
     const char *read = element(import, name_of(import, x), x->rank, indices);
     print_elements(import, 0, x->type, x->rank, x->shape,
                    converted(import, x->type, format(import, "%s ? %s : 0", condition, read)));

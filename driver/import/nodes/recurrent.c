@@ -49,9 +49,9 @@ static void check_recurrence(Import *import, const Recurrence *r) {
 
 static bool has_full_lengths(Import *import, const Recurrence *r) {
     const Element *lengths = r->lengths && r->lengths->known ? contents(import, r->lengths) : NULL;
-    bool full = !r->lengths || (lengths && size_known(r->steps));
+    bool full = !r->lengths || lengths;
     for (int64_t i = 0; full && lengths && i < shape_count(import, r->lengths->shape, r->lengths->rank); i++)
-        full = lengths[i].value.integer == r->steps.factor;
+        full = sizes_equal(size_of_element(&lengths[i]), r->steps);
     return full;
 }
 

@@ -174,7 +174,7 @@ void print_arg_extreme(Import *import) {
 void print_running(Import *import) {
     Operand *x = input(import, 0);
     int count;
-    const Element *axes = integers(import, 1, "the axis", &count);
+    const Element *axes = known_integers(import, 1, "the axis", &count);
     bool sums = !strcmp(import->node->kind, "CumSum");
     bool exclusive = attribute_integer(import, "exclusive", 0), reverse = attribute_integer(import, "reverse", 0);
     int axis = axis_of(import, axes && count ? axes[0].value.integer : 0, x->rank);
@@ -198,8 +198,8 @@ static int64_t top_count(Import *import) {
     int count = 0;
     if (attribute(import, "k"))
         return attribute_integer(import, "k", 0);
-    const Element *k = integers(import, 1, "how many are taken", &count);
-    return count ? k[0].value.integer : 0;
+    const Element *k = known_integers(import, 1, "how many are taken", &count);
+    return k && count ? k[0].value.integer : 0;
 }
 
 /* Each element has a rank: how many come before it. Of equal elements the first ones do. */
