@@ -49,6 +49,15 @@ def back(float(N) x) -> (float((N + 1) / 2) y) {
 }
 END
 
+printf '%s\n' "opset 17" "$numbers" "input x float N" "output y float K" "node Shape x s" "node Gather s,zero n" \
+    "node Range n,zero,one p" "node Cast p y to=1" | model away
+writes away "of no steps" -DN=7 <<'END'
+def away(float(N) x) -> (float(0) y) {
+    p(i) = int64(N + i) where i in 0:0
+    y(i) = float(p(i))
+}
+END
+
 # --- sums in the names of sizes, and slices at sizes
 
 printf '%s\n' "opset 17" "$numbers" "input k float B,T,2" "input new float B,S,2" "input mask float B,T+S" \

@@ -79,6 +79,8 @@ static Size steps_between(Import *import, Size begin, Size end, int64_t step) {
     int64_t by = step > 0 ? step : -step;
     if (size_known(distance))
         return size_number(distance.factor > 0 ? (distance.factor - 1) / by + 1 : 0);
+    if (distance.factor < 0) /* it leads away */
+        return size_number(0);
     return by == 1 ? distance
                    : size_symbol(format(import, "(%s / %lld)", size_text(import, size_sum(import, distance, by - 1)),
                                         (long long)by));

@@ -335,7 +335,7 @@ static Cut cut_symbolic(Import *import, Size size, Size begin, Size end, int64_t
     if (size_known(size) && size_known(end) && end.factor > size.factor)
         end = size;
     Size extent = size_subtract(import, end, begin);
-    if (size_known(extent))
+    if (size_known(extent) || extent.factor < 0)
         extent = size_number(extent.factor > 0 ? (extent.factor - 1) / step + 1 : 0);
     else if (step > 1)
         extent = size_symbol(
