@@ -725,6 +725,9 @@ static const char *header_hint(const SyntaxError *error) {
         return "sizes are bound by their names: export f(N=10)";
     if (item == EXPORT && found == ',')
         return "each function has an export of its own";
+    if (item == COMBINER && error->expected[IDENTITY] && (found == '{' || found == '('))
+        return "a combiner has an identity, which leaves other values as they are: identity (0) of a sum, identity "
+               "(-inf) of a maximum";
     if (item == COMBINER)
         return "a combiner begins: combiner name(float a; float b) associative commutative identity (0) {";
     if (found == ';' && error->expected[','])

@@ -29,7 +29,8 @@ SMALL_ERROR, HALF_ERROR = 1e-5, 1e-2
 
 
 def as_array(value):
-    return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
+    value = numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
+    return numpy.array(value) if isinstance(value, numpy.generic) else value
 
 
 def operator_tests():

@@ -296,6 +296,24 @@ imports shape_parts
 computes shape_parts
 like "$(cat shape_parts.tensor)" "-> \(float\(6, 2\) y\)" "a shape of parts is known"
 
+# --- sums of what comes before
+
+for way in "0 0 1 3 6 10 5 11 18 26" "1 0 0 1 3 6 0 5 11 18" "0 1 10 9 7 4 26 21 15 8" "1 1 9 7 4 0 21 15 8 0"; do
+    # shellcheck disable=SC2086 # numbers
+    set -- $way
+    model sums_$1$2 <<END
+opset 14
+output y float 2,4
+tensor x float 2,4 raw 1 2 3 4 5 6 7 8
+tensor axis int64 - raw 1
+node CumSum x,axis y exclusive=$1 reverse=$2
+END
+    name=sums_$1$2 what="exclusive=$1, reverse=$2"
+    shift 2
+    computed $name "running sums: $what" "$*"
+    like "$(cat $name.tensor)" '    scan j ' "step by step"
+done
+
 # --- what does not fit
 
 # refuses NAME PATTERN LINES...: the model is refused.

@@ -182,13 +182,28 @@ void print_running(Import *import) {
         refuse_node(import, "a number has no axis");
     if (import->failed)
         return;
-    Axes a = axes_one(import, x, axis);
-    const char *i = a.indices[axis], *r = a.inner[axis], *size = size_text(import, x->shape[axis]);
-    const char *e = element(import, name_of(import, x), x->rank, a.inner);
+    const char **indices = index_names(import, x->rank), **own = index_names(import, x->rank), *step = indices[axis];
     Operand *result = output(import, 0, x->type, x->rank, x->shape);
-    const char *compared = reverse ? exclusive ? ">" : ">=" : exclusive ? "<" : "<=";
-    statement(import, "%s %s=! %s where %s in 0:%s, %s in 0:%s, %s %s %s",
-              element(import, result->name, x->rank, a.indices), sums ? "+" : "*", e, i, size, r, size, r, compared, i);
+    const char *name = reverse ? temporary(import, result, "steps") : result->name;
+    const char *sum = element(import, name, x->rank, indices), *from_end = NULL;
+    if (reverse) {
+        from_end = format(import, "%s - %s", size_text(import, size_sum(import, x->shape[axis], -1)), step);
+        own[axis] = from_end;
+    }
+    if (exclusive)
+        own[axis] = reverse ? format(import, "%s - %s", size_text(import, x->shape[axis]), step)
+                            : format(import, "%s - 1", step);
+    const char *read = element(import, name_of(import, x), x->rank, own), *first = sums ? "0" : "1";
+    own[axis] = format(import, "%s - 1", step);
+    const char *value = format(import, exclusive ? "(%s else %s) %c (%s else %s)" : "(%s else %s) %c %s",
+                               element(import, name, x->rank, own), first, sums ? '+' : '*', read, first);
+    if (x->type != TYPE_FLOAT)
+        value = converted(import, x->type, value);
+    statement(import, "scan %s { %s = %s%s }", step, sum, value, where(import, x->rank, indices, x->shape, NULL));
+    own[axis] = from_end;
+    if (reverse)
+        statement(import, "%s = %s%s", element(import, result->name, x->rank, indices),
+                  element(import, name, x->rank, own), where(import, x->rank, indices, x->shape, NULL));
 }
 
 /* --- the largest elements, in their order ------------------------------------------------------------------------- */
