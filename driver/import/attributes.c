@@ -59,3 +59,23 @@ bool axes_given(Import *import, int number, int rank, bool *axes) {
     }
     return count > 0 || list || elements;
 }
+
+Size *split_sizes(Import *import, Size size) {
+    int outputs = import->node->outputs.count, count = outputs;
+    const int64_t *old = attribute_integers(import, "split", &count);
+    const Element *parts =
+        !old && input_or_none(import, 1) ? integers(import, 1, "the sizes of the parts", &count) : NULL;
+    Size *sizes = new_shape(import, outputs), each = size_number((size.factor + outputs - 1) / outputs);
+    int64_t left = size.factor;
+    if ((old || parts) && count != outputs)
+        refuse_node(import, "it has %d sizes for %d parts", count, outputs);
+    if (!old && !parts && !size_known(size) && !size_quotient(size, size_number(outputs), &each))
+        refuse_open_size(import, size);
+    for (int i = 0; i < outputs && !import->failed; i++, left -= each.factor) {
+        bool last = size_known(size) && left < each.factor;
+        sizes[i] = old ? size_number(old[i]) : parts ? size_of_element(&parts[i]) : last ? size_number(left) : each;
+        if (sizes[i].factor < 0)
+            refuse_node(import, "a part has the size %s", size_shown(import, sizes[i]));
+    }
+    return import->failed ? NULL : sizes;
+}

@@ -66,7 +66,7 @@ static const struct FoldedOperator {
 
 /* Of integers. A number less a size stays open: it may be below 0. */
 static bool fold_symbols(Import *import, Op op, const Element *a, const Element *b, Element *result) {
-    Size x = {a->value.integer, a->symbol, 0}, y = {b->value.integer, b->symbol, 0}, size = {0, NULL, 0};
+    Size x = size_of_element(a), y = size_of_element(b), size = {0, NULL, 0};
     if (op == OP_MUL)
         size = size_product(import, x, y);
     else if (op == OP_ADD)
@@ -219,39 +219,24 @@ static bool fold_concat(Import *import) {
     return true;
 }
 
-/* The sizes of the parts of a list, or NULL: they are not known. */
-static int64_t *part_sizes(Import *import, int64_t size) {
-    int outputs = import->node->outputs.count, count = 0;
-    const int64_t *old = attribute_integers(import, "split", &count);
-    const Element *given =
-        !old && input_or_none(import, 1) ? integers(import, 1, "the sizes of the parts", &count) : NULL;
-    int64_t *sizes = ARENA_ARRAY(import->arena, int64_t, outputs + 1), each = (size + outputs - 1) / outputs, sum = 0;
-    if ((old || given) && count != outputs)
-        return NULL;
-    for (int i = 0; i < outputs; i++) {
-        int64_t left = size - sum;
-        sizes[i] = old ? old[i] : given ? given[i].value.integer : left < each ? left : each;
-        if ((given && given[i].symbol) || sizes[i] < 0 || sizes[i] > left)
-            return NULL;
-        sum += sizes[i];
-    }
-    return sum == size ? sizes : NULL;
-}
-
+/* Of lists. */
 static bool fold_split(Import *import) {
     Operand *x = input(import, 0);
     const Element *from = contents(import, x);
-    int64_t *sizes = from && x->rank == 1 ? part_sizes(import, x->shape[0].factor) : NULL;
-    for (int i = 0; sizes && i < import->node->outputs.count; i++) {
-        Size shape = size_number(sizes[i]);
-        Element *part = ARENA_ARRAY(import->arena, Element, sizes[i] + 1);
-        if (sizes[i])
-            memcpy(part, from, sizeof *part * (size_t)sizes[i]);
+    Size *sizes = from && x->rank == 1 ? split_sizes(import, x->shape[0]) : NULL, all = size_number(0);
+    int outputs = import->node->outputs.count;
+    for (int i = 0; sizes && i < outputs; i++)
+        all = size_add(import, all, sizes[i]);
+    if (!sizes || !shape_known(sizes, outputs) || !sizes_equal(all, x->shape[0]))
+        return import->failed;
+    for (int i = 0; i < outputs; from += sizes[i++].factor) {
+        Element *part = ARENA_ARRAY(import->arena, Element, sizes[i].factor + 1);
+        if (sizes[i].factor)
+            memcpy(part, from, sizeof *part * (size_t)sizes[i].factor);
         if (has_output(import, i))
-            known_output(import, i, x->type, 1, &shape, part);
-        from += sizes[i];
+            known_output(import, i, x->type, 1, &sizes[i], part);
     }
-    return sizes || import->failed;
+    return true;
 }
 
 static bool fold_cast(Import *import) {
@@ -352,7 +337,7 @@ static bool fold_product(Import *import) {
     if (!from || x->rank != 1 || !type_is_integer(x->type))
         return false;
     for (int64_t i = 0; i < x->shape[0].factor; i++)
-        product = size_product(import, product, (Size){from[i].value.integer, from[i].symbol, 0});
+        product = size_product(import, product, size_of_element(&from[i]));
     product = size_as_symbol(import, product);
     Element *element = ARENA_NEW(import->arena, Element);
     *element = (Element){{.type = x->type, .integer = product.factor}, product.symbol};

@@ -108,6 +108,8 @@ Size size_sum(Import *import, Size size, int64_t number);
 /* a + b and a - b: equal sums of sizes are equal. */
 Size size_add(Import *import, Size a, Size b);
 Size size_subtract(Import *import, Size a, Size b);
+/* How many steps of so many elements begin within a distance; none where that leads away. */
+Size size_steps(Import *import, Size distance, int64_t by);
 const char *size_text(Import *import, Size size);
 /* The same without parentheses around all of it. */
 const char *size_alone(Import *import, Size size);
@@ -187,6 +189,9 @@ const char *attribute_text(const Import *import, const char *name, const char *o
 const int64_t *attribute_integers(const Import *import, const char *name, int *count);
 /* Axes of an attribute or an input, as truth values for `rank` dimensions. False: none are given. */
 bool axes_given(Import *import, int number, int rank, bool *axes);
+/* The sizes of the present node's outputs, parts of such a size: given, or all but the last the same. NULL after a
+ * message. */
+Size *split_sizes(Import *import, Size size);
 /* An axis from 0 on. */
 int axis_of(Import *import, int64_t axis, int rank);
 
@@ -197,6 +202,10 @@ const char *element(Import *import, const char *name, int rank, const char *cons
 const char *joined(Import *import, const char *const *words, int count, const char *between);
 /* " where i in 0:N, ..." for the dimensions that `which` has, all if NULL; "" for none. */
 const char *where(Import *import, int rank, const char *const *indices, const Size *shape, const bool *which);
+/* The text, in parentheses if it is more than a word. */
+const char *in_parentheses(Import *import, const char *text);
+/* What is 0, or false, of the type. */
+const char *nothing_of(ElementType type);
 /* The value as one of the type: converted if it may be of another one. */
 const char *converted(Import *import, ElementType type, const char *value);
 /* The shape of two that are broadcast to each other. */

@@ -210,7 +210,7 @@ static const char *only_number(Import *import, const Operand *operand) {
         return NULL;
     if (!elements->symbol)
         return number_text(import, elements->value);
-    return format(import, "(%s)", size_text(import, (Size){elements->value.integer, elements->symbol, 0}));
+    return format(import, "(%s)", size_text(import, size_of_element(elements)));
 }
 
 const char *read_at(Import *import, const Operand *operand, const char *const *indices) {

@@ -226,6 +226,14 @@ Size size_subtract(Import *import, Size a, Size b) {
     return size_of_sum(&sum);
 }
 
+Size size_steps(Import *import, Size distance, int64_t by) {
+    if (size_known(distance) || distance.factor < 0)
+        return size_number(distance.factor > 0 ? (distance.factor - 1) / by + 1 : 0);
+    return by == 1 ? distance
+                   : size_symbol(format(import, "(%s / %lld)", size_text(import, size_sum(import, distance, by - 1)),
+                                        (long long)by));
+}
+
 Size *new_shape(Import *import, int rank) {
     return ARENA_ARRAY(import->arena, Size, rank + 1);
 }

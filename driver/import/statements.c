@@ -69,6 +69,14 @@ const char *where(Import *import, int rank, const char *const *indices, const Si
     return text.text;
 }
 
+const char *in_parentheses(Import *import, const char *text) {
+    return strchr(text, ' ') ? format(import, "(%s)", text) : text;
+}
+
+const char *nothing_of(ElementType type) {
+    return type == TYPE_BOOL ? "(0 != 0)" : "0";
+}
+
 const char *converted(Import *import, ElementType type, const char *value) {
     return format(import, "%s(%s)", element_info[type].spelling, value);
 }

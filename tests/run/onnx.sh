@@ -28,3 +28,12 @@ numbers() {
         awk '{ for (i = 1; i <= NF; i++) { t = sprintf("%.3f", $i); sub(/\.?0+$/, "", t); print t == "-0" ? 0 : t } }' |
         xargs
 }
+# writes NAME WHAT OPTIONS...: NAME.onnx is imported as the text of standard input, and runs.
+writes() {
+    writes_name=$1 writes_what=$2; shift 2
+    cat >wanted
+    imports "$writes_name"
+    sed '/^import/d; /^export/,$d; /^$/d' "$writes_name.tensor" >found
+    same wanted found "$writes_what"
+    computes "$writes_name" "$@"
+}

@@ -5,18 +5,6 @@
 cd "$work" || exit 1
 . "$srcdir/tests/run/onnx.sh"
 
-# net NAME: what NAME.tensor says, without the imports and the exports.
-net() { sed '/^import/d; /^export/,$d; /^$/d' "$1.tensor"; }
-# writes NAME WHAT OPTIONS...: NAME.onnx is imported as the text of standard input, and runs.
-writes() {
-    writes_name=$1 writes_what=$2; shift 2
-    cat >wanted
-    imports "$writes_name"
-    net "$writes_name" >found
-    same wanted found "$writes_what"
-    computes "$writes_name" "$@"
-}
-
 # --- If
 
 branches='graph yes - a

@@ -5,16 +5,6 @@
 cd "$work" || exit 1
 . "$srcdir/tests/run/onnx.sh"
 
-# writes NAME WHAT OPTIONS...: NAME.onnx is imported as the text of standard input, and runs.
-writes() {
-    writes_name=$1 writes_what=$2; shift 2
-    cat >wanted
-    imports "$writes_name"
-    sed '/^import/d; /^export/,$d; /^$/d' "$writes_name.tensor" >found
-    same wanted found "$writes_what"
-    computes "$writes_name" "$@"
-}
-
 numbers='tensor zero int64 - raw 0
 tensor one int64 - raw 1
 tensor two int64 - raw 2

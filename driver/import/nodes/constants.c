@@ -62,7 +62,7 @@ void print_filled(Import *import) {
     Value value = filling(import);
     Size *shape = new_shape(import, rank);
     for (int d = 0; d < rank; d++) {
-        shape[d] = (Size){sizes[d].value.integer, sizes[d].symbol, 0};
+        shape[d] = size_of_element(&sizes[d]);
         if (size_known(shape[d]) && shape[d].factor < 0)
             refuse_node(import, "the shape has the size %lld", (long long)shape[d].factor);
     }
@@ -71,19 +71,6 @@ void print_filled(Import *import) {
     const char **indices = index_names(import, rank), *ranges = where(import, rank, indices, shape, NULL);
     statement(import, "%s = %s%s", element(import, output(import, 0, value.type, rank, shape)->name, rank, indices),
               converted(import, value.type, number_text(import, value)), ranges);
-}
-
-/* How many steps lead from one integer to another. */
-static Size steps_between(Import *import, Size begin, Size end, int64_t step) {
-    Size distance = step > 0 ? size_subtract(import, end, begin) : size_subtract(import, begin, end);
-    int64_t by = step > 0 ? step : -step;
-    if (size_known(distance))
-        return size_number(distance.factor > 0 ? (distance.factor - 1) / by + 1 : 0);
-    if (distance.factor < 0) /* it leads away */
-        return size_number(0);
-    return by == 1 ? distance
-                   : size_symbol(format(import, "(%s / %lld)", size_text(import, size_sum(import, distance, by - 1)),
-                                        (long long)by));
 }
 
 /* Between sizes that are known at run time. */
@@ -98,10 +85,11 @@ void print_range(Import *import) {
             refuse_node(import, "its ends are not known before the program runs");
         if (import->failed)
             return;
-        ends[i] = (Size){element->value.integer, element->symbol, 0};
+        ends[i] = size_of_element(element);
     }
     int64_t step = ends[2].factor;
-    Size count = steps_between(import, ends[0], ends[1], step);
+    Size distance = step > 0 ? size_subtract(import, ends[1], ends[0]) : size_subtract(import, ends[0], ends[1]);
+    Size count = size_steps(import, distance, llabs(step));
     const char **indices = index_names(import, 1), *place = indices[0];
     if (step != 1)
         place = format(import, "%s * %lld", place, llabs(step));

@@ -84,7 +84,7 @@ static const ModelGraph *graph_of(Import *import, const char *name, int inputs, 
     const ModelGraph *graph = a ? a->graph : NULL;
     if (!graph)
         refuse_node(import, "it has no nodes '%s'", name);
-    else if ((inputs >= 0 && graph->inputs.count != inputs) || graph->outputs.count < outputs)
+    else if (graph->inputs.count != inputs || graph->outputs.count < outputs)
         refuse_node(import, "its nodes '%s' have %d inputs and %d outputs", name, graph->inputs.count,
                     graph->outputs.count);
     return import->failed ? NULL : graph;

@@ -48,10 +48,6 @@ static const char *place_in_run(Import *import, const DimensionRun *run, const c
     return text.length ? text.text : "0";
 }
 
-static const char *in_parentheses(Import *import, const char *text) {
-    return strchr(text, ' ') ? format(import, "(%s)", text) : text;
-}
-
 static void run_indices(Import *import, const Operand *x, const DimensionRun *run, const char *place,
                         const char **indices) {
     for (int d = run->from; d < run->from_end; d++) {
@@ -250,42 +246,21 @@ void print_concatenation(Import *import) {
               where(import, first->rank, indices, shape, ranged));
 }
 
-/* The size of a part: of the attribute, of the input, or the same for all but the last. */
-static Size part_size(Import *import, Size size, const int64_t *old, const Element *parts, int number) {
-    int outputs = import->node->outputs.count;
-    Size each;
-    if (old || parts)
-        return old ? size_number(old[number]) : size_of_element(&parts[number]);
-    if (!size_known(size)) {
-        if (!size_quotient(size, size_number(outputs), &each))
-            refuse_open_size(import, size);
-        return import->failed ? size : each;
-    }
-    int64_t most = (size.factor + outputs - 1) / outputs, left = size.factor - number * most;
-    return size_number(left < most ? left : most);
-}
-
 void print_split(Import *import) {
     Operand *x = input(import, 0);
-    int axis = axis_of(import, attribute_integer(import, "axis", 0), x->rank), count = 0,
-        outputs = import->node->outputs.count;
-    const int64_t *old = attribute_integers(import, "split", &count);
-    const Element *parts =
-        !old && input_or_none(import, 1) ? integers(import, 1, "the sizes of the parts", &count) : NULL;
-    if (!x->rank || ((old || parts) && count != outputs))
-        refuse_node(import, "it has %d sizes for %d parts", count, outputs);
+    int axis = axis_of(import, attribute_integer(import, "axis", 0), x->rank), outputs = import->node->outputs.count;
+    if (!x->rank)
+        refuse_node(import, "a number has no axis");
+    Size *parts = import->failed ? NULL : split_sizes(import, x->shape[axis]), begin = size_number(0);
     const char **indices = index_names(import, x->rank), **own = index_names(import, x->rank);
     bool *ranged = ARENA_ARRAY(import->arena, bool, x->rank + 1);
     ranged[axis] = true;
-    Size begin = size_number(0);
-    for (int i = 0; i < outputs && !import->failed; i++) {
-        Size *shape = new_shape(import, x->rank), part = part_size(import, x->shape[axis], old, parts, i);
+    for (int i = 0; parts && i < outputs && !import->failed; i++) {
+        Size *shape = new_shape(import, x->rank);
         memcpy(shape, x->shape, sizeof *shape * (size_t)x->rank);
-        shape[axis] = part;
+        shape[axis] = parts[i];
         own[axis] = moved(import, indices[axis], begin, '+');
-        if (part.factor < 0)
-            refuse_node(import, "a part has the size %s", size_shown(import, part));
-        begin = size_add(import, begin, part);
+        begin = size_add(import, begin, parts[i]);
         const char *read = element(import, name_of(import, x), x->rank, own);
         if (has_output(import, i))
             statement(import, "%s = %s%s",
@@ -334,13 +309,7 @@ static Cut cut_symbolic(Import *import, Size size, Size begin, Size end, int64_t
     end = to_end ? size : from_begin_of(import, end, size);
     if (size_known(size) && size_known(end) && end.factor > size.factor)
         end = size;
-    Size extent = size_subtract(import, end, begin);
-    if (size_known(extent) || extent.factor < 0)
-        extent = size_number(extent.factor > 0 ? (extent.factor - 1) / step + 1 : 0);
-    else if (step > 1)
-        extent = size_symbol(
-            format(import, "(%s / %lld)", size_text(import, size_sum(import, extent, step - 1)), (long long)step));
-    return (Cut){begin, extent, step};
+    return (Cut){begin, size_steps(import, size_subtract(import, end, begin), step), step};
 }
 
 static Cut cut_of(Import *import, Size size, const Element *begin, const Element *end, int64_t step) {
@@ -525,12 +494,12 @@ void print_centre(Import *import) {
         shape[d] = size_number(to);
         int64_t before = from > to ? (from - to) / 2 : -((to - from) / 2);
         if (before)
-            own[d] = format(import, "%s %c %lld", indices[d], before < 0 ? '-' : '+', llabs(before));
+            own[d] = moved(import, indices[d], size_number(llabs(before)), before < 0 ? '-' : '+');
     }
     const char *read = element(import, name_of(import, x), x->rank, own);
     statement(import, "%s = (%s else %s)%s",
               element(import, output(import, 0, x->type, x->rank, shape)->name, x->rank, indices), read,
-              x->type == TYPE_BOOL ? "(0 != 0)" : "0", where(import, x->rank, indices, shape, NULL));
+              nothing_of(x->type), where(import, x->rank, indices, shape, NULL));
 }
 
 /* --- blocks of pixels --------------------------------------------------------------------------------------------- */

@@ -95,59 +95,60 @@ void print_lp_pool(Import *import) {
     statement(import, "%s = pow(%s, 1 / %lld.0)", element(import, result->name, x->rank, indices), total, (long long)p);
 }
 
+/* Images that become one element each. */
+typedef struct WholeImages {
+    const char **indices, **inner; /* of the result, and of what is read */
+    Size *shape, count;            /* of the result, and of the elements of an image */
+    const char *ranges;            /* of its dimensions of 1 */
+} WholeImages;
+
+static WholeImages whole_images(Import *import, const Operand *x) {
+    WholeImages w = {image_indices(import, x->rank), image_indices(import, x->rank), new_shape(import, x->rank),
+                     size_number(1), ""};
+    bool *reduced = ARENA_ARRAY(import->arena, bool, x->rank + 1);
+    if (x->rank < 3)
+        refuse_node(import, "images of %d dimensions are not known", x->rank);
+    for (int d = 0; d < x->rank; d++) {
+        reduced[d] = d >= 2;
+        w.shape[d] = reduced[d] ? size_number(1) : x->shape[d];
+        if (reduced[d]) {
+            w.inner[d] = format(import, "r_%s", w.indices[d]);
+            w.count = size_product(import, w.count, x->shape[d]);
+        }
+    }
+    w.ranges = where(import, x->rank, w.indices, w.shape, reduced);
+    return w;
+}
+
 void print_global_pool(Import *import) {
     Operand *x = input(import, 0);
     bool mean = !strcmp(import->node->kind, "GlobalAveragePool");
-    if (x->rank < 3) {
-        refuse_node(import, "images of %d dimensions are not known", x->rank);
+    WholeImages w = whole_images(import, x);
+    if (import->failed)
         return;
-    }
-    Size *shape = new_shape(import, x->rank), space = size_number(1);
-    const char **indices = image_indices(import, x->rank), **inner = image_indices(import, x->rank);
-    bool *kept = ARENA_ARRAY(import->arena, bool, x->rank);
-    for (int d = 0; d < x->rank; d++) {
-        shape[d] = d < 2 ? x->shape[d] : size_number(1);
-        kept[d] = d >= 2;
-        if (d >= 2) {
-            inner[d] = format(import, "r_%s", indices[d]);
-            space = size_product(import, space, x->shape[d]);
-        }
-    }
     const char *library = mean && x->rank == 4 && x->type == TYPE_FLOAT ? name_of(import, x) : NULL;
-    Operand *result = output(import, 0, x->type, x->rank, shape);
+    Operand *result = output(import, 0, x->type, x->rank, w.shape);
+    const char *own = element(import, result->name, x->rank, w.indices);
     if (library) {
         const char *means = temporary(import, result, "mean");
         statement(import, "%s = global_avg_pool(%s)", means, library);
-        statement(import, "%s = %s%s", element(import, result->name, x->rank, indices),
-                  element(import, means, 2, indices), where(import, x->rank, indices, shape, kept));
+        statement(import, "%s = %s%s", own, element(import, means, 2, w.indices), w.ranges);
         return;
     }
-    const char *sum = mean ? temporary(import, result, "sum") : result->name;
-    const char *read = read_at(import, x, inner), *ranges = where(import, x->rank, indices, shape, kept);
-    statement(import, "%s %s=! %s%s", element(import, sum, x->rank, indices), mean ? "+" : "max", read, ranges);
+    const char *sum = mean ? element(import, temporary(import, result, "sum"), x->rank, w.indices) : own;
+    statement(import, "%s %s=! %s%s", sum, mean ? "+" : "max", read_at(import, x, w.inner), w.ranges);
     if (mean)
-        statement(import, "%s = %s / float(%s)", element(import, result->name, x->rank, indices),
-                  element(import, sum, x->rank, indices), size_text(import, space));
+        statement(import, "%s = %s / float(%s)", own, sum, size_text(import, w.count));
 }
 
 void print_global_lp_pool(Import *import) {
     Operand *x = input(import, 0);
-    if (x->rank < 3)
-        refuse_node(import, "images of %d dimensions are not known", x->rank);
+    WholeImages w = whole_images(import, x);
     if (import->failed)
         return;
-    int64_t p = attribute_integer(import, "p", 2);
-    Size *shape = new_shape(import, x->rank);
-    const char **indices = image_indices(import, x->rank), **inner = image_indices(import, x->rank);
-    bool *kept = ARENA_ARRAY(import->arena, bool, x->rank);
-    for (int d = 0; d < x->rank; d++) {
-        kept[d] = d >= 2;
-        shape[d] = kept[d] ? size_number(1) : x->shape[d];
-        inner[d] = kept[d] ? format(import, "r_%s", indices[d]) : indices[d];
-    }
-    Operand *result = output(import, 0, x->type, x->rank, shape);
-    const char *sum = element(import, temporary(import, result, "sum"), x->rank, indices);
-    statement(import, "%s +=! pow(abs(%s), %lld)%s", sum, read_at(import, x, inner), (long long)p,
-              where(import, x->rank, indices, shape, kept));
-    statement(import, "%s = pow(%s, 1 / %lld.0)", element(import, result->name, x->rank, indices), sum, (long long)p);
+    long long p = attribute_integer(import, "p", 2);
+    Operand *result = output(import, 0, x->type, x->rank, w.shape);
+    const char *sum = element(import, temporary(import, result, "sum"), x->rank, w.indices);
+    statement(import, "%s +=! pow(abs(%s), %lld)%s", sum, read_at(import, x, w.inner), p, w.ranges);
+    statement(import, "%s = pow(%s, 1 / %lld.0)", element(import, result->name, x->rank, w.indices), sum, p);
 }

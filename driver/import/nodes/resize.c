@@ -186,7 +186,7 @@ static Resized *resized_shape(Import *import, const Operand *x) {
     for (int i = 0; i < axis_count && !import->failed; i++) {
         int d = axes ? axis_of(import, axes[i], x->rank) : i;
         if (sizes) {
-            Size size = {sized[i].value.integer, sized[i].symbol, 0};
+            Size size = size_of_element(&sized[i]);
             shape[d] = resized_dimension(import, x->shape[d], NULL, &size);
         } else if (scales[i] != 1)
             shape[d] = resized_dimension(import, x->shape[d], &scales[i], NULL);

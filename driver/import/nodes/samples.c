@@ -95,7 +95,7 @@ static const char *read_beyond(Import *import, const Sample *s, const char **pla
         place[2 + d] = format(import, "%s < %s ? %s : %s - 1 - %s", index, size, index, twice, index);
     }
     if (s->ends == ENDS_ZERO)
-        return s->x->type == TYPE_BOOL ? "(0 != 0)" : "0";
+        return nothing_of(s->x->type);
     return mirrored && s->corners ? "reflect" : "edge";
 }
 
@@ -180,7 +180,7 @@ void print_affine_grid(Import *import) {
                *sum = NULL;
     for (int d = 0; d < rank; d++) {
         const Element *size = &sizes[d > 0 && d < rank - 1 ? d + 1 : 0];
-        shape[d] = d == rank - 1 ? size_number(dimensions) : (Size){size->value.integer, size->symbol, 0};
+        shape[d] = d == rank - 1 ? size_number(dimensions) : size_of_element(size);
     }
     for (int d = 0; d <= dimensions; d++) {
         element_of[2] = format(import, "%d", d);

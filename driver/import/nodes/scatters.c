@@ -33,10 +33,6 @@ static const char *ranges_of(Import *import, const Operand *x) {
     return x->known ? where(import, x->rank, index_names(import, x->rank), x->shape, NULL) : "";
 }
 
-static const char *in_parentheses(Import *import, const char *text) {
-    return strchr(text, ' ') ? format(import, "(%s)", text) : text;
-}
-
 static void print_combined(Import *import, const Scatter *s, const char *combined) {
     int rank = s->x->rank;
     const char **indices = index_names(import, rank), *from = read_at(import, s->x, indices);
@@ -94,7 +90,7 @@ static void print_replaced(Import *import, const Scatter *s) {
     for (int d = found, at = s->updates->rank - (rank - found); d < rank; d++, at++)
         places[at] = indices[d];
     statement(import, "%s = %s >= 0 ? (%s else %s) : %s%s", element(import, result->name, rank, indices), own,
-              element(import, updates, s->updates->rank, places), s->x->type == TYPE_BOOL ? "(0 != 0)" : "0", from,
+              element(import, updates, s->updates->rank, places), nothing_of(s->x->type), from,
               ranges_of(import, s->x));
 }
 
