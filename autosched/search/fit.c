@@ -17,7 +17,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FUNCTION_CODE = 24000 /* instructions */, ROUNDS = 3 };
+enum { FUNCTION_CODE = 16000 /* instructions */, ROUNDS = 3 };
 enum { FEW_STAGES = 64, FEW_NODES = 1024 /* of all values */ };
 enum { WORTH_COUNTING = 8 }; /* what changed is counted again where a round saves more than a part of so many */
 static const double worth = 1. / 4096; /* instructions for each operation of a call, */
@@ -138,14 +138,14 @@ static double worth_of(const Group *group) {
     return fmin(group_work(group) * worth, WORTH_MOST);
 }
 
-/* What the work of a group may be worth at the most, so that all groups together are no more than the function may
- * have. */
+/* What the work of a group may be worth at the most, so that all groups together are no more than half of what the
+ * function may have before plain loops: what cannot be made smaller has the other half. */
 static int64_t worth_limit(const Space *space, const int64_t *code, const Fit *fit) {
     int count = space->groups.count;
     int64_t amounts[count + 1];
     for (int g = 0; g < count; g++)
         amounts[g] = (int64_t)fmin((double)code[g], worth_of(space->groups.items[g]));
-    return fair_share(amounts, count, fit->most);
+    return fair_share(amounts, count, fit->most / 2);
 }
 
 static int64_t allowed_code(const Group *group, int64_t share, const Fit *fit) {
@@ -287,5 +287,9 @@ bool fit_code(Space *space, const Nest *nest, int *point, Fit *fit) {
     arena_free(scratch);
     fit->worth_limit = worth_limit(space, code, fit);
     bool smaller = make_smaller(space, code, point, fit);
+    if (sum_of(code, count) > fit->most) {
+        fit->worth_limit = 0; /* smaller tiles than its work is worth are better than plain loops */
+        smaller |= make_smaller(space, code, point, fit);
+    }
     return keep_least_worth_plain(space, nest, code, point, fit) || smaller;
 }

@@ -122,13 +122,24 @@ static bool is_valid(const Race *race) {
     return standard->outcome == OUTCOME_OK && race->racers[last]->raced > 0;
 }
 
-/* Trials that did not finish the race were measured at another time: they must not count as faster than the winner. */
+static bool was_outside(const Trial *trial) {
+    return trial->candidate.outcome == OUTCOME_OK && trial->raced <= 0;
+}
+
+/* Trials that did not finish the race were measured at another time: they must not count as faster than the winner.
+ * Where one would, all of them are taken as slower by one factor, so that they still tell which of them is faster, and
+ * by how much. */
 static void rank_behind(Tuner *tuner, const Trial *winner) {
-    for (int t = 0; t < tuner->trials.count; t++) {
+    double least = HUGE_VAL, behind = nextafter(winner->raced, HUGE_VAL);
+    for (int t = 0; t < tuner->trials.count; t++)
+        if (was_outside(tuner->trials.items[t]))
+            least = fmin(least, tuner->trials.items[t]->candidate.seconds);
+    for (int t = 0; t < tuner->trials.count && least < behind; t++) {
         Trial *trial = tuner->trials.items[t];
-        if (trial->candidate.outcome != OUTCOME_OK || trial->raced > 0 || trial->candidate.seconds > winner->raced)
+        if (!was_outside(trial))
             continue;
-        trial->candidate.seconds = nextafter(winner->raced, HUGE_VAL);
+        trial->candidate.seconds = fmax(trial->candidate.seconds * (behind / least), behind);
+        trial->candidate.reference_seconds *= behind / least;
         tuner_record(tuner, trial);
     }
 }

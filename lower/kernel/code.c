@@ -3,7 +3,9 @@
  *
  * An estimate for limits on compile time, the same for all code generators. What copies of a statement share counts
  * once in a loop. Lanes count one by one where no instruction treats them together: those of reads that lie apart
- * in memory, of accesses under masks that the processor lacks, of divisions.
+ * in memory, of accesses under masks that the processor lacks, of divisions. Of code, what an instruction does beside
+ * its own counts as nothing: the product of a multiply-add, the constant of an address, the lanes of an element. Work
+ * has no such exceptions: what is enough for threads was measured without them.
  */
 #include "lang/extremes.h"
 #include "lang/machine.h"
@@ -26,6 +28,7 @@ enum {
 typedef struct Counting {
     Arena *arena;
     const Target *target;
+    bool work;             /* rather than code */
     int chosen, converted; /* lanes under masks that no instruction has; of half */
     int64_t functions;     /* registers of math functions */
     Map hashes;            /* of expressions */
@@ -34,8 +37,8 @@ typedef struct Counting {
 
 static bool is_row(const Expr *index) {
     int64_t stride;
-    return index->kind != EXPR_RAMP || (expr_is_int(index->args[1], &stride) && stride >= -SHUFFLED_STRIDE &&
-                                        stride <= INTERLEAVED_STRIDE);
+    return index->kind != EXPR_RAMP ||
+           (expr_is_int(index->args[1], &stride) && stride >= -SHUFFLED_STRIDE && stride <= INTERLEAVED_STRIDE);
 }
 
 static int64_t chosen_code(Counting *counting, int lanes) {
@@ -43,18 +46,26 @@ static int64_t chosen_code(Counting *counting, int lanes) {
     return counting->chosen > CHOSEN_LANES ? CALLED : CHOSEN * lanes;
 }
 
+/* Whether it is known which lanes a mask leaves: the others are left out. */
+static bool is_known_mask(const Expr *guard) {
+    EACH_EXPR(e, guard)
+        if (e->kind == EXPR_VAR || e->kind == EXPR_READ)
+            return false;
+    return true;
+}
+
 /* An access of so many lanes of elements. */
-static int64_t access_code(Counting *counting, ElementType type, const Expr *index, const Expr *guard,
-                           int lanes) {
+static int64_t access_code(Counting *counting, ElementType type, const Expr *index, const Expr *guard, int lanes) {
     int bytes = element_info[type].bytes;
     bool masks = target_masks(counting->target, bytes);
     if (lanes == 1)
         return guard ? 3 : 2;
     if (index->lanes == 1 || (index->kind == EXPR_RAMP && is_row(index)))
-        return !guard ? 2 : masks ? MASKED : chosen_code(counting, lanes);
+        return !guard ? 1 + counting->work : masks ? MASKED : chosen_code(counting, lanes);
     if (target_gathers(counting->target, bytes))
         return GATHERED;
-    return (guard ? SEQUENCE_FETCHED + CHOSEN : SEQUENCE_FETCHED) * lanes;
+    bool chosen = guard && (counting->work || !is_known_mask(guard));
+    return (chosen ? SEQUENCE_FETCHED + CHOSEN : SEQUENCE_FETCHED) * lanes;
 }
 
 /* Registers that a vector fills. */
@@ -118,8 +129,8 @@ static int64_t own_code(Counting *counting, const Expr *e) {
     case EXPR_OFFSET: return e->count;
     case EXPR_OP:
     case EXPR_CAST: return op_code(counting, e);
-    case EXPR_RAMP:
-    case EXPR_BROADCAST: return 2;
+    case EXPR_BROADCAST: return counting->work || e->args[0]->kind != EXPR_READ ? 2 : 0;
+    case EXPR_RAMP: return 2;
     case EXPR_REPEAT:
     case EXPR_SHUFFLE:
     case EXPR_CALL: return 1;
@@ -147,15 +158,52 @@ static uint64_t value_hash(Counting *counting, const Expr *e) {
     return hash;
 }
 
+static int64_t operands_code(Counting *counting, const Expr *e);
+
+/* What is computed once: of addresses that differ in a constant, all but that. */
+static uint64_t shared_hash(Counting *counting, const Expr *e) {
+    if (counting->work || e->kind != EXPR_OFFSET)
+        return value_hash(counting, e);
+    uint64_t hash = EXPR_OFFSET;
+    for (int i = 0; i < e->count; i++)
+        hash = hash_mix(hash + value_hash(counting, e->args[i]));
+    return hash | 1;
+}
+
+static bool is_product(const Expr *e, ElementType type) {
+    return e->kind == EXPR_OP && e->op == OP_MUL && e->type == type;
+}
+
+/* Which operand an instruction computes together with what e does; -1: none. */
+static int operand_within(const Counting *counting, const Expr *e) {
+    const Expr *first = e->count ? e->args[0] : NULL;
+    if (counting->work || !first)
+        return -1;
+    if (e->kind == EXPR_READ && expr_is_unit_ramp(first))
+        return 0;
+    bool sum = e->kind == EXPR_OP && (e->op == OP_ADD || e->op == OP_SUB);
+    if (!sum || !type_is_float(e->type) || !counting->target->fused_multiply_add)
+        return -1;
+    return is_product(first, e->type) ? 0 : is_product(e->args[1], e->type) ? 1 : -1;
+}
+
 /* Of what the loop has not computed yet. */
 static int64_t expr_code(Counting *counting, const Expr *e) {
     if (!e || e->kind == EXPR_INT || e->kind == EXPR_VAR)
         return 0;
-    const void *value = (const void *)(uintptr_t)value_hash(counting, e);
+    const void *value = (const void *)(uintptr_t)shared_hash(counting, e);
     if (address_map_get(&counting->seen, value))
         return 0;
     address_map_set(counting->arena, &counting->seen, value, counting);
     int64_t instructions = own_code(counting, e) + expr_code(counting, e->guard);
+    int within = operand_within(counting, e);
+    for (int i = 0; i < e->count; i++)
+        instructions += i == within ? operands_code(counting, e->args[i]) : expr_code(counting, e->args[i]);
+    return instructions;
+}
+
+static int64_t operands_code(Counting *counting, const Expr *e) {
+    int64_t instructions = 0;
     for (int i = 0; i < e->count; i++)
         instructions += expr_code(counting, e->args[i]);
     return instructions;
@@ -169,8 +217,9 @@ static int64_t store_code(Counting *counting, const Stmt *store) {
         return instructions;
     ElementType type = store->tensor->type;
     int lanes = store->value->lanes;
-    return instructions + expr_code(counting, index) +
-           half_code(counting, type, sequence_rounded(counting->target, type), lanes) +
+    bool row = !counting->work && expr_is_unit_ramp(index);
+    instructions += row ? operands_code(counting, index) : expr_code(counting, index);
+    return instructions + half_code(counting, type, sequence_rounded(counting->target, type), lanes) +
            access_code(counting, type, index, store->guard, lanes);
 }
 
@@ -341,7 +390,7 @@ Expr *loop_work(Arena *arena, const Target *target, const Stmt *loop) {
     int64_t least = least_work(loop);
     if (least >= MOST_THREADS * thread_work(target))
         return expr_int(arena, least);
-    WorkSearch search = {.counting = {.arena = arena, .target = target}};
+    WorkSearch search = {.counting = {.arena = arena, .target = target, .work = true}};
     Work work = work_of_loop(&search, loop);
     if (work.unknown || (work.more && expr_nodes_up_to(work.more, WORK_NODES) == WORK_NODES))
         return NULL;

@@ -147,13 +147,45 @@ copies() {
         /\+=/ { print loops; loops = "" }' explained
 }
 
-layers 12 32 8
+layers 20 32 8
 for target in x86-64-v3 x86-64-v4; do
     runs "layers of many sizes" "$TENSORC" -O2 --threads=1 --target=$target -c file.tensor -o net.o --explain-schedule
     cp "$work/out" explained
     like "$(cat explained)" 'smaller tiles, as the function would be' "they are too much code for $target"
     least=$(copies | awk '{ p = 1; for (i = 1; i <= NF; i++) p *= $i; print p }' | sort -n | head -1)
     ok "what fits has tiles of its own: $least copies at least" [ "$least" -ge 6 ]
+done
+# Bottlenecks as in MobileNet-V2: their nests of many sizes are not far too much code where vectors are short, either.
+bottlenecks() {
+    channels="24 24 32 32 32 64 64 64 64 96 96 96 160 160 160 320"
+    echo 'import "nn"'
+    echo "def wide[S=1](float(N, C, H, W) x, const float(E, C, 1, 1) w, const float(E, 3, 3) d,"
+    echo "        const float(M, E, 1, 1) p) -> (y) {"
+    echo "    y = conv2d(relu6(depthwise_conv2d[S=S, P=1](relu6(conv2d(x, w)), d)), p) }"
+    printf 'def net(float(1, 16, 112, 112) x0'
+    c=16 l=0
+    for m in $channels; do
+        e=$((6 * c)) l=$((l + 1))
+        printf ',\n    const float(%d, %d, 1, 1) w%d, const float(%d, 3, 3) d%d, const float(%d, %d, 1, 1) p%d' \
+            $e $c $l $e $l "$m" $e $l
+        c=$m
+    done
+    echo ") -> (x$l) {"
+    c=16 l=0
+    for m in $channels; do
+        l=$((l + 1)) s=1
+        case "$c $m" in "16 24" | "24 32" | "32 64" | "96 160") s=2 ;; esac
+        echo "    y$l = wide[S=$s](x$((l - 1)), w$l, d$l, p$l)"
+        if [ "$c" = "$m" ]; then echo "    x$l = add(y$l, x$((l - 1)))"; else echo "    x$l = identity(y$l)"; fi
+        c=$m
+    done
+    echo "}"
+    echo "export net"
+}
+bottlenecks >file.tensor
+for target in x86-64-v2 x86-64-v3; do
+    runs "bottlenecks for $target" "$TENSORC" -O2 -v --threads=1 --target=$target -c file.tensor -o net.o
+    unlike "$(cat "$work/err")" 'plain loops' "have tiles"
 done
 layers 8 64 0
 runs "layers of one size" "$TENSORC" -O2 --threads=1 --target=x86-64-v3 -c file.tensor -o net.o --explain-schedule

@@ -105,6 +105,27 @@ static void test_race_without_default(Arena *arena, const Program *program, cons
     }
 }
 
+/* Whether all records of what was not in a race are slower than its winner, and than simulated by one
+ * factor. */
+static bool outside_by_one_factor(Arena *arena, const Program *program, const Target *target, Database *database,
+                                  Simulated *simulated, double winner) {
+    enum { CALLS_OF_RACE = 20 };
+    Record *records;
+    const Task *task = task_new(arena, program, NULL);
+    int count = database_find(arena, database, task->key, database_target(target), 2, &records), outside = 0;
+    double factor = 0;
+    for (int r = 0; r < count; r++) {
+        if (records[r].repeats == CALLS_OF_RACE)
+            continue;
+        const Schedule *schedule = task_schedule(arena, task, target, records[r].schedule);
+        double now = records[r].seconds / simulated_seconds(simulated, schedule);
+        factor = outside++ ? factor : now;
+        if (records[r].seconds <= winner || fabs(now / factor - 1) > 1e-9)
+            return false;
+    }
+    return outside > 20;
+}
+
 /* The machine is slower in the race than before: what is not in it is not better than what wins. */
 static void test_slower_race(Arena *arena, const Program *program, const Target *target) {
     Simulated simulated;
@@ -116,6 +137,8 @@ static void test_slower_race(Arena *arena, const Program *program, const Target 
     TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
     Schedule *best = database_best(arena, database, program, target, NULL, 2, "", NULL);
     is_text(text_of(arena, best), text_of(arena, result->schedule), "what won a slow race is the best of the database");
+    ok(outside_by_one_factor(arena, program, target, database, &simulated, result->seconds),
+       "times of what was not in the race keep their ratios");
     database_close(database);
     simulated_close(&simulated);
 }
