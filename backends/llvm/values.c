@@ -10,6 +10,7 @@
 #include "lang/value.h"
 
 #include <math.h>
+#include <string.h>
 static LLVMValueRef emit_new_value(Code *code, const Expr *e);
 
 LLVMValueRef emit_value(Code *code, const Expr *e) {
@@ -45,6 +46,36 @@ static LLVMValueRef negated(Code *code, LLVMValueRef value) {
     return LLVMBuildFNeg(code->builder, value, "");
 }
 
+/* Whether LLVM may put the sum of a multiply-add into the register of a factor that nothing needs after it. Accumulators
+ * then go from register to register, and some into memory, where they are as many as there are registers. With AVX-512
+ * an element that is a factor has no register: it comes from memory. */
+static bool sum_takes_factor(const Code *code, const Expr *term, LLVMValueRef sum) {
+    const Target *target = code->target;
+    bool accumulates = term->kind == EXPR_READ && term->tensor->scope == SCOPE_REGISTER && term->lanes > 1;
+    if (!accumulates || !target->family->sse || !target->fused_multiply_add || target->avx512)
+        return false;
+    LLVMTypeRef element = LLVMGetElementType(LLVMTypeOf(sum));
+    int bytes = element == code->f32 ? 4 : element == code->f64 ? 8 : 0;
+    return lanes_of(sum) * bytes == target->vector_bytes;
+}
+
+static void add_call_attribute(const Code *code, LLVMValueRef call, const char *name) {
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAddCallSiteAttribute(call, (unsigned)LLVMAttributeFunctionIndex,
+                             LLVMCreateEnumAttribute(code->context, kind, 0));
+}
+
+/* Keeps a value until here, by a use that is no instruction. */
+static void keep_value(const Code *code, LLVMValueRef value) {
+    char constraints[] = "x"; /* not const: until LLVM 17 the parameter was not */
+    LLVMTypeRef parameter = LLVMTypeOf(value), type = LLVMFunctionType(code->nothing, &parameter, 1, false);
+    LLVMValueRef use =
+        LLVMGetInlineAsm(type, "", 0, constraints, sizeof constraints - 1, true, false, LLVMInlineAsmDialectATT, false);
+    LLVMValueRef call = LLVMBuildCall2(code->builder, type, use, &value, 1, "");
+    add_call_attribute(code, call, "memory"); /* none */
+    add_call_attribute(code, call, "nounwind");
+}
+
 /* a*b + c, a*b - c and c - a*b, rounded once; the sign goes where the processor has an instruction for it. */
 static LLVMValueRef emit_contracted(Code *code, const Expr *e) {
     bool subtract = e->op == OP_SUB, second = expr_is_op(e->args[1], OP_MUL);
@@ -55,7 +86,11 @@ static LLVMValueRef emit_contracted(Code *code, const Expr *e) {
         a = negated(code, a);
     else if (subtract)
         c = negated(code, c);
-    return round_to(code, multiply_add(code, a, b, c), e->type);
+    LLVMValueRef sum = multiply_add(code, a, b, c);
+    for (int i = 0; i < 2 && !subtract && sum_takes_factor(code, term, sum); i++)
+        if (product->args[i]->kind != EXPR_READ)
+            keep_value(code, i ? b : a);
+    return round_to(code, sum, e->type);
 }
 
 static bool is_strict(const Code *code) {

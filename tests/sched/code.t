@@ -498,4 +498,21 @@ ok "are a few loops ($loops)" [ "$loops" -ge 4 -a "$loops" -le 40 ]
 runs "two thousand results, in processor time" \
     sh -c 'ulimit -t 30 && exec "$0" -O1 -w --threads=1 -c file.tensor -o f.o' "$TENSORC"
 
+# Fourteen accumulators, a weight and an element fill the 16 registers: each sum stays in its own.
+cat >file.tensor <<'EOF'
+def f(float(14, K) x, float(K, 8) w) -> (y) { y(i, j) +=! x(i, r_k) * w(r_k, j) }
+export f(K=256)
+schedule f on x86 {
+    k_o, k_i = split(y.r_k, 2)
+    reorder(k_o, k_i, y.i, y.j)
+    unroll(k_i, y.i)
+    vectorize(y.j)
+    acc = cache_write(y, scope=register)
+}
+EOF
+runs "fourteen accumulators" "$TENSORC" -O2 -S --target=x86-64-v3 file.tensor -o file.s
+is "$(grep -c vfmadd231ps file.s)" "28" "each multiply-add is one to its accumulator"
+is "$(grep vfmadd file.s | grep -vc vfmadd231ps)" "0" "and none to a factor"
+is "$(grep -c 'vmov[ua]ps.*(%rsp)' file.s)" "0" "no accumulator is kept in memory"
+
 done_testing
