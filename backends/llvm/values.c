@@ -46,9 +46,9 @@ static LLVMValueRef negated(Code *code, LLVMValueRef value) {
     return LLVMBuildFNeg(code->builder, value, "");
 }
 
-/* Whether LLVM may put the sum of a multiply-add into the register of a factor that nothing needs after it. Accumulators
- * then go from register to register, and some into memory, where they are as many as there are registers. With AVX-512
- * an element that is a factor has no register: it comes from memory. */
+/* Whether LLVM may put the sum of a multiply-add into the register of a factor that nothing needs after it.
+ * Accumulators then go from register to register, and some into memory, where they are as many as there are registers.
+ * With AVX-512 an element that is a factor has no register: it comes from memory. */
 static bool sum_takes_factor(const Code *code, const Expr *term, LLVMValueRef sum) {
     const Target *target = code->target;
     bool accumulates = term->kind == EXPR_READ && term->tensor->scope == SCOPE_REGISTER && term->lanes > 1;
