@@ -242,6 +242,7 @@ LLVMValueRef internal_function(Code *code, const char *name, LLVMTypeRef type); 
 /* The tensor's memory is where this parameter of the open frame's function points to, and no other one. */
 void bind_parameter(Code *code, const Tensor *tensor, unsigned parameter);
 void add_attribute(Code *code, LLVMValueRef function, unsigned index, const char *name);
+void add_call_attribute(Code *code, LLVMValueRef call, const char *name);
 Frame *frame_open(Code *code, LLVMValueRef function); /* moves the builder to its first block */
 void frame_close(Code *code);                         /* the caller moves the builder back */
 /* A function of the module's own, which is called and never inlined, for sequences that stand in many places: it has
@@ -262,6 +263,10 @@ LLVMBasicBlockRef new_block(Code *code, const char *name);
 LLVMValueRef entry_alloca(Code *code, LLVMTypeRef type, int alignment, const char *name);
 /* The same address or number, hidden from LLVM's optimizer; usable from the function's first block on. */
 LLVMValueRef unknown_value(Code *code, LLVMValueRef value);
+/* Assembly without an instruction: what its constraints say of the value (NULL: none) and the result holds there.
+ * stays: also where nothing needs the result. */
+LLVMValueRef emit_empty_assembly(Code *code, const char *constraints, LLVMTypeRef result, LLVMValueRef value,
+                                 bool stays);
 LLVMValueRef variable_value(Code *code, const Var *var);
 void bind_variable(Code *code, const Var *var, LLVMValueRef value);
 /* The tensor whose memory it names: initial values lie where the result will. */

@@ -16,6 +16,13 @@ void add_attribute(Code *code, LLVMValueRef function, unsigned index, const char
     LLVMAddAttributeAtIndex(function, index, LLVMCreateEnumAttribute(code->context, kind, 0));
 }
 
+void add_call_attribute(Code *code, LLVMValueRef call, const char *name) {
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    ENSURE(kind != 0);
+    LLVMAddCallSiteAttribute(call, (unsigned)LLVMAttributeFunctionIndex,
+                             LLVMCreateEnumAttribute(code->context, kind, 0));
+}
+
 static void add_text_attribute(Code *code, LLVMValueRef function, const char *name, const char *value) {
     LLVMAttributeRef attribute =
         LLVMCreateStringAttribute(code->context, name, (unsigned)strlen(name), value, (unsigned)strlen(value));
@@ -116,16 +123,23 @@ void bind_variable(Code *code, const Var *var, LLVMValueRef value) {
     address_map_set(code->arena, &code->frame->variables, var, value);
 }
 
+LLVMValueRef emit_empty_assembly(Code *code, const char *constraints, LLVMTypeRef result, LLVMValueRef value,
+                                 bool stays) {
+    size_t length = strlen(constraints);
+    char own[length + 1]; /* until LLVM 17 they were not const */
+    memcpy(own, constraints, sizeof own);
+    LLVMTypeRef parameter = value ? LLVMTypeOf(value) : NULL;
+    LLVMTypeRef type = LLVMFunctionType(result, value ? &parameter : NULL, value != NULL, false);
+    LLVMValueRef assembly = LLVMGetInlineAsm(type, "", 0, own, length, stays, false, LLVMInlineAsmDialectATT, false);
+    return LLVMBuildCall2(code->builder, type, assembly, value ? &value : NULL, value != NULL, "");
+}
+
 /* Hides an address: otherwise loads of known constants cross the barriers between the steps of a reduction, and stay in
  * registers until the accumulators no longer fit. */
 LLVMValueRef unknown_value(Code *code, LLVMValueRef value) {
-    char constraints[] = "=r,0"; /* not const: until LLVM 17 the parameter was not */
     LLVMBasicBlockRef here = LLVMGetInsertBlock(code->builder);
-    LLVMTypeRef parameter = LLVMTypeOf(value), type = LLVMFunctionType(parameter, &parameter, 1, false);
     LLVMPositionBuilderAtEnd(code->builder, code->frame->entry);
-    LLVMValueRef same = LLVMGetInlineAsm(type, "", 0, constraints, sizeof constraints - 1, false, false,
-                                         LLVMInlineAsmDialectATT, false);
-    LLVMValueRef unknown = LLVMBuildCall2(code->builder, type, same, &value, 1, "");
+    LLVMValueRef unknown = emit_empty_assembly(code, "=r,0", LLVMTypeOf(value), value, false);
     LLVMPositionBuilderAtEnd(code->builder, here);
     return unknown;
 }

@@ -4,8 +4,6 @@
 #include "backends/llvm/code.h"
 #include "lang/diag.h"
 
-#include <string.h>
-
 static const char *const intrinsic_names[OP_COUNT] = {
 #define OWN(...) NULL
 #define INTRINSIC(name) "llvm." #name
@@ -26,9 +24,7 @@ static LLVMValueRef library_function(Code *code, Op op, LLVMTypeRef type) {
     LLVMTypeRef parameters[3] = {type, type, type};
     LLVMValueRef function = external_function(code, name, type, parameters, op_info[op].arity);
     add_attribute(code, function, (unsigned)LLVMAttributeFunctionIndex, "willreturn");
-    unsigned memory = LLVMGetEnumAttributeKindForName("memory", strlen("memory"));
-    LLVMAddAttributeAtIndex(function, (unsigned)LLVMAttributeFunctionIndex,
-                            LLVMCreateEnumAttribute(code->context, memory, 0));
+    add_attribute(code, function, (unsigned)LLVMAttributeFunctionIndex, "memory"); /* none */
     return function;
 }
 

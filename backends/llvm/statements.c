@@ -4,8 +4,6 @@
 #include "lang/expr.h"
 #include "lang/program.h"
 
-#include <string.h>
-
 /* --- checks --- */
 
 /* Whether the condition holds, in all lanes. */
@@ -125,11 +123,7 @@ static void emit_prefetch(Code *code, const Stmt *stmt) {
 /* Emits no instruction, but loads do not cross it. Otherwise loads that neighbouring steps share stay in registers
  * until the accumulators no longer fit. */
 static void emit_step(Code *code) {
-    char constraints[] = "~{memory}"; /* not const: until LLVM 17 the parameter was not */
-    LLVMTypeRef type = LLVMFunctionType(code->nothing, NULL, 0, false);
-    LLVMValueRef barrier =
-        LLVMGetInlineAsm(type, "", 0, constraints, sizeof constraints - 1, true, false, LLVMInlineAsmDialectATT, false);
-    LLVMBuildCall2(code->builder, type, barrier, NULL, 0, "");
+    emit_empty_assembly(code, "~{memory}", code->nothing, NULL, true);
 }
 
 void emit_statements(Code *code, Stmt *const *statements, int count) {

@@ -10,7 +10,6 @@
 #include "lang/value.h"
 
 #include <math.h>
-#include <string.h>
 static LLVMValueRef emit_new_value(Code *code, const Expr *e);
 
 LLVMValueRef emit_value(Code *code, const Expr *e) {
@@ -59,21 +58,11 @@ static bool sum_takes_factor(const Code *code, const Expr *term, LLVMValueRef su
     return lanes_of(sum) * bytes == target->vector_bytes;
 }
 
-static void add_call_attribute(const Code *code, LLVMValueRef call, const char *name) {
-    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
-    LLVMAddCallSiteAttribute(call, (unsigned)LLVMAttributeFunctionIndex,
-                             LLVMCreateEnumAttribute(code->context, kind, 0));
-}
-
 /* Keeps a value until here, by a use that is no instruction. */
-static void keep_value(const Code *code, LLVMValueRef value) {
-    char constraints[] = "x"; /* not const: until LLVM 17 the parameter was not */
-    LLVMTypeRef parameter = LLVMTypeOf(value), type = LLVMFunctionType(code->nothing, &parameter, 1, false);
-    LLVMValueRef use =
-        LLVMGetInlineAsm(type, "", 0, constraints, sizeof constraints - 1, true, false, LLVMInlineAsmDialectATT, false);
-    LLVMValueRef call = LLVMBuildCall2(code->builder, type, use, &value, 1, "");
-    add_call_attribute(code, call, "memory"); /* none */
-    add_call_attribute(code, call, "nounwind");
+static void keep_value(Code *code, LLVMValueRef value) {
+    LLVMValueRef use = emit_empty_assembly(code, "x", code->nothing, value, true);
+    add_call_attribute(code, use, "memory"); /* none */
+    add_call_attribute(code, use, "nounwind");
 }
 
 /* a*b + c, a*b - c and c - a*b, rounded once; the sign goes where the processor has an instruction for it. */
@@ -87,7 +76,8 @@ static LLVMValueRef emit_contracted(Code *code, const Expr *e) {
     else if (subtract)
         c = negated(code, c);
     LLVMValueRef sum = multiply_add(code, a, b, c);
-    for (int i = 0; i < 2 && !subtract && sum_takes_factor(code, term, sum); i++)
+    bool takes = !subtract && sum_takes_factor(code, term, sum);
+    for (int i = 0; i < 2 && takes; i++)
         if (product->args[i]->kind != EXPR_READ)
             keep_value(code, i ? b : a);
     return round_to(code, sum, e->type);

@@ -143,6 +143,14 @@ static uint64_t own_hash(const Expr *e) {
     return hash_mix(hash + (uint64_t)e->integer); /* or what it names */
 }
 
+static uint64_t value_hash(Counting *counting, const Expr *e);
+
+static uint64_t operands_hash(Counting *counting, uint64_t hash, const Expr *e) {
+    for (int i = 0; i < e->count; i++)
+        hash = hash_mix(hash + value_hash(counting, e->args[i]));
+    return hash;
+}
+
 /* The same for expressions that are computed once: equal ones in a loop, wherever they stand. */
 static uint64_t value_hash(Counting *counting, const Expr *e) {
     if (!e->count && !e->guard)
@@ -150,9 +158,7 @@ static uint64_t value_hash(Counting *counting, const Expr *e) {
     uint64_t known = (uint64_t)(uintptr_t)address_map_get(&counting->hashes, e);
     if (known)
         return known;
-    uint64_t hash = own_hash(e);
-    for (int i = 0; i < e->count; i++)
-        hash = hash_mix(hash + value_hash(counting, e->args[i]));
+    uint64_t hash = operands_hash(counting, own_hash(e), e);
     hash = hash_mix(hash + (e->guard ? value_hash(counting, e->guard) : 0)) | 1;
     address_map_set(counting->arena, &counting->hashes, e, (void *)(uintptr_t)hash);
     return hash;
@@ -164,14 +170,16 @@ static int64_t operands_code(Counting *counting, const Expr *e);
 static uint64_t shared_hash(Counting *counting, const Expr *e) {
     if (counting->work || e->kind != EXPR_OFFSET)
         return value_hash(counting, e);
-    uint64_t hash = EXPR_OFFSET;
-    for (int i = 0; i < e->count; i++)
-        hash = hash_mix(hash + value_hash(counting, e->args[i]));
-    return hash | 1;
+    return operands_hash(counting, EXPR_OFFSET, e) | 1;
 }
 
 static bool is_product(const Expr *e, ElementType type) {
     return e->kind == EXPR_OP && e->op == OP_MUL && e->type == type;
+}
+
+/* Whether an access computes the index itself. */
+static bool is_address(const Counting *counting, const Expr *index) {
+    return !counting->work && expr_is_unit_ramp(index);
 }
 
 /* Which operand an instruction computes together with what e does; -1: none. */
@@ -179,8 +187,8 @@ static int operand_within(const Counting *counting, const Expr *e) {
     const Expr *first = e->count ? e->args[0] : NULL;
     if (counting->work || !first)
         return -1;
-    if (e->kind == EXPR_READ && expr_is_unit_ramp(first))
-        return 0;
+    if (e->kind == EXPR_READ)
+        return is_address(counting, first) ? 0 : -1;
     bool sum = e->kind == EXPR_OP && (e->op == OP_ADD || e->op == OP_SUB);
     if (!sum || !type_is_float(e->type) || !counting->target->fused_multiply_add)
         return -1;
@@ -217,8 +225,7 @@ static int64_t store_code(Counting *counting, const Stmt *store) {
         return instructions;
     ElementType type = store->tensor->type;
     int lanes = store->value->lanes;
-    bool row = !counting->work && expr_is_unit_ramp(index);
-    instructions += row ? operands_code(counting, index) : expr_code(counting, index);
+    instructions += is_address(counting, index) ? operands_code(counting, index) : expr_code(counting, index);
     return instructions + half_code(counting, type, sequence_rounded(counting->target, type), lanes) +
            access_code(counting, type, index, store->guard, lanes);
 }

@@ -155,6 +155,7 @@ for target in x86-64-v3 x86-64-v4; do
     least=$(copies | awk '{ p = 1; for (i = 1; i <= NF; i++) p *= $i; print p }' | sort -n | head -1)
     ok "what fits has tiles of its own: $least copies at least" [ "$least" -ge 6 ]
 done
+
 # Bottlenecks as in MobileNet-V2: their nests of many sizes are not far too much code where vectors are short, either.
 bottlenecks() {
     channels="24 24 32 32 32 64 64 64 64 96 96 96 160 160 160 320"
@@ -187,6 +188,7 @@ for target in x86-64-v2 x86-64-v3; do
     runs "bottlenecks for $target" "$TENSORC" -O2 -v --threads=1 --target=$target -c file.tensor -o net.o
     unlike "$(cat "$work/err")" 'plain loops' "have tiles"
 done
+
 layers 8 64 0
 runs "layers of one size" "$TENSORC" -O2 --threads=1 --target=x86-64-v3 -c file.tensor -o net.o --explain-schedule
 cp "$work/out" explained

@@ -149,7 +149,7 @@ static void measure(void *context, Candidate *candidate, double limit_seconds, b
     candidate->seconds *= simulated->slower > 0 ? simulated->slower : 1;
     candidate->seconds *= simulated->measured == 0 && !thorough && simulated->first > 0 ? simulated->first : 1;
     candidate->seconds *= thorough && simulated->racing > 0 ? simulated->racing : 1;
-    candidate->repeats = thorough ? 20 : 3;
+    candidate->repeats = thorough ? SIMULATED_RACE_CALLS : 3;
     if (thorough) {
         simulated->raced++;
         return;

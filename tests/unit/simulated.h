@@ -6,6 +6,8 @@
 
 #include "autosched/search/policies.h"
 
+enum { SIMULATED_RACE_CALLS = 20 }; /* of a measurement in the race */
+
 typedef struct Simulated {
     Toolchain toolchain;
     Arena *arena;

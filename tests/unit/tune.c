@@ -105,17 +105,15 @@ static void test_race_without_default(Arena *arena, const Program *program, cons
     }
 }
 
-/* Whether all records of what was not in a race are slower than its winner, and than simulated by one
- * factor. */
+/* Whether all records of what was not in a race are slower than its winner, and than simulated by one factor. */
 static bool outside_by_one_factor(Arena *arena, const Program *program, const Target *target, Database *database,
                                   Simulated *simulated, double winner) {
-    enum { CALLS_OF_RACE = 20 };
     Record *records;
     const Task *task = task_new(arena, program, NULL);
     int count = database_find(arena, database, task->key, database_target(target), 2, &records), outside = 0;
     double factor = 0;
     for (int r = 0; r < count; r++) {
-        if (records[r].repeats == CALLS_OF_RACE)
+        if (records[r].repeats == SIMULATED_RACE_CALLS)
             continue;
         const Schedule *schedule = task_schedule(arena, task, target, records[r].schedule);
         double now = records[r].seconds / simulated_seconds(simulated, schedule);
