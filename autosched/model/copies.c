@@ -5,7 +5,9 @@
  * at the same place of memory or by the same operations on such places. Repeats along several loops count once.
  */
 #include "autosched/model/copies.h"
+#include "autosched/model/lanes.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { COMPARED_LIMIT = 64 }; /* reads or operations that are compared; of more nothing is counted */
@@ -51,6 +53,82 @@ static double repeated_access(const StageFacts *facts, const AccessFacts *access
         }
     return 1 - new;
 }
+
+/* --- from step to step of a reduction --- */
+
+/* The only dimension that the loop moves; -1: none, or several. */
+static int dimension_moved(const StageFacts *facts, const AccessFacts *access, int loop) {
+    int moved = -1;
+    for (int d = 0; d < access->rank; d++)
+        if (access->slopes[d * facts->loop_count + loop] != 0) {
+            if (moved >= 0)
+                return -1;
+            moved = d;
+        }
+    return moved;
+}
+
+/* The fewest steps of the reduction that move the access as far as whole iterations of the other loop do, which are
+ * *iterations; 0: no later step is there. */
+static double steps_alike(const StageFacts *facts, const AccessFacts *access, int step, int loop, double *iterations) {
+    int moved = dimension_moved(facts, access, step);
+    if (moved < 0 || dimension_moved(facts, access, loop) != moved)
+        return 0;
+    double of_step = access->slopes[moved * facts->loop_count + step];
+    double of_loop = access->slopes[moved * facts->loop_count + loop];
+    for (double steps = 1; steps < facts->extents[step]; steps++) {
+        *iterations = fabs(steps * of_step / of_loop);
+        if (*iterations == floor(*iterations))
+            return *iterations < facts->extents[loop] ? steps : 0;
+    }
+    return 0;
+}
+
+/* Whether only copies and lanes are inside of the loop: in a loop that stays one nothing is held. */
+static bool is_all_expanded(const StageFacts *facts, int loop) {
+    for (int l = loop + 1; l < facts->loop_count; l++)
+        if (facts->extents[l] > 1 && !loop_is_expanded(facts, l))
+            return false;
+    return true;
+}
+
+/* Vectors of the access in one iteration of a loop. */
+static double vectors_inside(const StageFacts *facts, const AccessFacts *access, int loop) {
+    double vectors = 1;
+    for (int l = loop + 1; l < facts->loop_count; l++)
+        if (access->strides[l] != 0 && loop_is_expanded(facts, l))
+            vectors *= facts->loops[l]->kind == LOOP_VECTORIZED ? loop_vectors(facts, l) : facts->extents[l];
+    return vectors;
+}
+
+/* Each step of an unrolled reduction over a window reads most of what a step before it did, at the next places. */
+static void hold_steps(const StageFacts *facts, AccessFacts *access) {
+    for (int r = 0; r < facts->loop_count; r++) {
+        if (!facts->loops[r]->reduction || !makes_copies(facts, r) || !is_all_expanded(facts, r))
+            continue;
+        for (int l = r + 1; l < facts->loop_count; l++) {
+            double iterations, steps = 0;
+            if (makes_copies(facts, l) && !facts->loops[l]->reduction)
+                steps = steps_alike(facts, access, r, l, &iterations);
+            if (steps == 0)
+                continue;
+            double part = 1 - iterations / facts->extents[l];
+            access->held += vectors_inside(facts, access, r) * steps * part;
+            access->repeated += (1 - access->repeated) * part * (1 - steps / facts->extents[r]);
+            break;
+        }
+    }
+}
+
+/* Whether the lanes of each vector are neighbours, or all the same element. */
+static bool has_whole_vectors(const StageFacts *facts, const AccessFacts *access) {
+    bool whole = !access->irregular && !access->write && !access->in_registers;
+    for (int l = 0; l < facts->loop_count && whole; l++)
+        whole = facts->loops[l]->kind != LOOP_VECTORIZED || fabs(access->strides[l]) <= 1;
+    return whole;
+}
+
+/* --- the same operations --- */
 
 /* Whether two expressions differ in what they read alone. */
 static bool computes_alike(const Expr *a, const Expr *b) {
@@ -216,6 +294,9 @@ void count_copies(Arena *arena, StageFacts *facts, const ReadsSeen *seen) {
     for (int a = 0; a < facts->access_count; a++)
         if (facts->accesses[a].shifts != 1) /* there are others */
             facts->accesses[a].repeated = repeated_access(facts, &facts->accesses[a]);
+    for (int a = 0; a < facts->access_count; a++)
+        if (has_whole_vectors(facts, &facts->accesses[a]))
+            hold_steps(facts, &facts->accesses[a]);
     for (int c = 0; c < stage->component_count; c++) {
         CopiedValue value = {.arena = arena, .facts = facts, .seen = seen};
         list_operations(&value, stage->components[c].value);

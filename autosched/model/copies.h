@@ -11,7 +11,7 @@ typedef struct ReadsSeen {
     int count;
 } ReadsSeen;
 
-/* Fills `repeated` of the stage's accesses, the stage's repeated operations, and its conversions. */
+/* Fills `repeated` and `held` of the stage's accesses, the stage's repeated operations, and its conversions. */
 void count_copies(Arena *arena, StageFacts *facts, const ReadsSeen *seen);
 
 #endif

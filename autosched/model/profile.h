@@ -29,6 +29,7 @@ typedef struct AccessFacts {
     int shifts;       /* itself and reads of the tensor that differ in offsets alone; 0: an earlier one counts it */
     double *spread;   /* [rank]: how far apart their offsets are */
     double repeated;  /* part of it in copies of unrolled loops that other copies read too */
+    double held;      /* vectors that stay in registers, for a later step of an unrolled reduction reads them too */
     double *strides;  /* [loop_count]: elements from one iteration to the next */
     double size;      /* bytes of the buffer */
     int *clamped;     /* [rank]: where lanes may be beyond the ends and read other elements instead, what that costs */

@@ -36,7 +36,9 @@ typedef struct BlockEstimate {
     double clamps;                    /* extra instructions for clamped lanes */
     double accumulators;              /* vectors that live across the reduction */
     double operands;                  /* other vectors that one step of the block needs */
-    double spilled;                   /* vectors that spill */
+    double held;                      /* vectors that wait for later steps */
+    double masks;                     /* vectors for masks at the edges, where masks have no registers of their own */
+    double steps;                     /* of the reduction, in one run of the block */
     double chain;                     /* cycles of dependence chains */
     int serial;                       /* innermost loop that stays a loop; -1: none */
 } BlockEstimate;
@@ -92,46 +94,77 @@ static double divider_cycles(const StageFacts *stage, const Target *target, doub
     return vectors * divisions * stage->machine->divide_cost * bytes / DIVIDED_BYTES;
 }
 
-/* The part of the runs where a guarded access of a reduction may be outside; other tiles have a copy without the guard.
- * A dimension is padded if places and taps share it; it has two sides. */
-static double edge_part(const StageFacts *stage, const AccessFacts *access) {
-    double inside = 1;
-    for (int d = 0; d < access->rank; d++) {
-        double tiles = 1, taps = 0, places = 0;
-        for (int l = 0; l < stage->loop_count; l++) {
-            if (access->slopes[d * stage->loop_count + l] == 0)
-                continue;
-            taps += stage->loops[l]->reduction;
-            places += !stage->loops[l]->reduction;
-            if (!stage->loops[l]->reduction && !loop_is_expanded(stage, l))
-                tiles *= stage->extents[l];
-        }
-        if (taps > 0 && places > 0)
-            inside *= 1 - fmin(2 / tiles, 1);
+/* The part of the runs in which an index of a guarded access may be outside; of a reduction, other tiles have a copy
+ * without its tests. A dimension is padded if places and taps share it; it has two sides. */
+static double edge_part(const StageFacts *stage, const AccessFacts *access, int dimension) {
+    double tiles = 1, taps = 0, places = 0;
+    for (int l = 0; l < stage->loop_count; l++) {
+        if (access->slopes[dimension * stage->loop_count + l] == 0)
+            continue;
+        taps += stage->loops[l]->reduction;
+        places += !stage->loops[l]->reduction;
+        if (!stage->loops[l]->reduction && !loop_is_expanded(stage, l))
+            tiles *= stage->extents[l];
     }
-    return stage_reduces(stage) ? 1 - inside : 1;
+    if (!stage_reduces(stage))
+        return 1;
+    return taps > 0 && places > 0 ? fmin(2 / tiles, 1) : 0;
 }
 
-/* Distinct index tests of a guarded access in one run of the block. Tests that no outer loop changes are made
- * before. */
-static double block_tests(const StageFacts *stage, const AccessFacts *access) {
+/* Distinct values of an index in one run of the block. *changes: also if an outer loop changes it. */
+static double index_values(const StageFacts *stage, const AccessFacts *access, int dimension, bool *changes) {
     double count = 1;
-    bool changes = false;
     for (int l = 0; l < stage->loop_count; l++) {
-        bool tested = false;
-        for (int d = 0; d < access->rank; d++)
-            tested |= access->tested[d] && access->slopes[d * stage->loop_count + l] != 0;
-        if (!tested || stage->extents[l] <= 1)
+        if (access->slopes[dimension * stage->loop_count + l] == 0 || stage->extents[l] <= 1)
             continue;
         if (loop_is_expanded(stage, l))
             count *= stage->loops[l]->kind == LOOP_UNROLLED ? stage->extents[l] : loop_vectors(stage, l);
         else
-            changes = true;
+            *changes = true;
     }
-    return changes ? count : 0;
+    return count;
 }
 
-static void block_reads(const StageFacts *stage, BlockEstimate *block) {
+/* Distinct index tests of a guarded access in one run of the block, the mean of all runs. Tests that no outer loop
+ * changes are made before. *edges: the part of the runs that have any. */
+static double block_tests(const StageFacts *stage, const AccessFacts *access, double *edges) {
+    double tests = 1, inside = 1;
+    bool changes = false;
+    for (int d = 0; d < access->rank; d++) {
+        if (!access->tested[d])
+            continue;
+        double part = edge_part(stage, access, d);
+        inside *= 1 - part;
+        tests *= 1 - part + part * index_values(stage, access, d, &changes);
+    }
+    *edges = 1 - inside;
+    return changes ? fmax(tests - inside, 0) : 0;
+}
+
+enum { EDGE_MASKS = 2 }; /* of the vectors of a row, the first and the last one alone have lanes outside */
+
+/* Masks of the lanes of a guarded access: of each row the same ones. */
+static double lane_masks(const StageFacts *stage, const AccessFacts *access) {
+    double masks = 0;
+    for (int d = 0; d < access->rank; d++)
+        for (int l = 0; l < stage->loop_count && access->tested[d]; l++)
+            if (stage->loops[l]->kind == LOOP_VECTORIZED && access->slopes[d * stage->loop_count + l] != 0)
+                masks = fmax(masks, fmin(index_values(stage, access, d, &(bool){false}), EDGE_MASKS));
+    return masks;
+}
+
+static void block_guards(const StageFacts *stage, const Target *target, const AccessFacts *access, double loads,
+                         BlockEstimate *block) {
+    double edges, tests = block_tests(stage, access, &edges);
+    bool waits = stage_reduces(stage) && !access_is_vector(stage, access);
+    if (edges == 0)
+        return;
+    block->guards += waits ? loads * stage->machine->guarded_step_cost : tests / edges * stage->machine->guard_cost;
+    block->edges = fmax(block->edges, edges);
+    block->masks = fmax(block->masks, target->mask_registers ? 0 : lane_masks(stage, access));
+}
+
+static void block_reads(const StageFacts *stage, const Target *target, BlockEstimate *block) {
     for (int a = 1; a < stage->access_count; a++) {
         const AccessFacts *access = &stage->accesses[a];
         double count = access_count_in_block(stage, access);
@@ -144,13 +177,10 @@ static void block_reads(const StageFacts *stage, BlockEstimate *block) {
         block->gathered += lanes;
         block->arithmetic += access->bytes < GATHERED_BYTES ? stage->machine->insert_cost * lanes : 0;
         block->arithmetic += access_shuffles(stage, access) * loads / count;
-        if (access->guarded) {
-            bool waits = stage_reduces(stage) && !access_is_vector(stage, access);
-            block->guards += waits ? loads * stage->machine->guarded_step_cost
-                                   : block_tests(stage, access) * stage->machine->guard_cost;
-            block->edges = fmax(block->edges, edge_part(stage, access));
-        }
+        if (access->guarded)
+            block_guards(stage, target, access, loads, block);
         block->operands += still ? count : live_operands(stage, access);
+        block->held += access->held;
     }
 }
 
@@ -183,37 +213,42 @@ static double unrolled_steps(const StageFacts *stage) {
     return steps;
 }
 
-/* Accumulators and operands beyond the registers spill in each step. A stage that computes for another one of its tile
- * spills once. */
-static void block_spills(const StageFacts *stage, const Target *target, BlockEstimate *block) {
-    double registers = target->vector_registers;
-    double needed = block->accumulators + block->operands;
-    double held = stage_reduces(stage) || !stage->accesses[0].in_registers
-                      ? 0
-                      : access_count_in_block(stage, &stage->accesses[0]);
-    block->spilled = fmax(held - registers, 0);
-    if (block->accumulators > 0 && needed > registers)
-        block->spilled = (needed - registers) * unrolled_steps(stage);
+/* Vectors that spill in one run of the block, with `more` that need a register: accumulators and operands beyond the
+ * registers in each step; of what waits for later steps, the part that the registers left do not hold. A stage that
+ * computes for another one of its tile spills once. */
+static double block_spills(const StageFacts *stage, const BlockEstimate *block, double more) {
+    double left = stage->registers - (block->accumulators + block->operands + more);
+    if (block->accumulators > 0) {
+        double spilled = left < 0 ? -left * block->steps : 0, room = fmax(left, 0);
+        return spilled + (block->held > room ? block->loads * (1 - room / block->held) : 0);
+    }
+    bool held = !stage_reduces(stage) && stage->accesses[0].in_registers;
+    return held ? fmax(access_count_in_block(stage, &stage->accesses[0]) - stage->registers, 0) : 0;
 }
 
-/* The cycles of what runs in parallel, with `more` instructions added. */
-static double busy_cycles(const BlockEstimate *block, double more) {
+/* The cycles of what runs in parallel, with `more` instructions added, and those of what spills. */
+static double busy_cycles(const BlockEstimate *block, double more, double spilled) {
     const Machine *machine = block->machine;
     double cycles = larger(block->arithmetic / machine->arithmetic_ports, block->loads / machine->load_ports);
     cycles = larger(cycles, block->stores / machine->store_ports) * block->slots;
     cycles = larger(cycles, (block->arithmetic + block->loads + block->stores + more) / machine->issue_width);
-    return larger(cycles, larger(block->chain, block->divider));
+    double waits = spilled > 0 && block->accumulators > 0 ? machine->memory_latency * block->steps : 0;
+    return larger(cycles, larger(larger(block->chain, waits), block->divider)) +
+           machine->spill_cost * block->slots * spilled;
 }
 
-static double block_cycles(const BlockEstimate *block) {
+static double block_cycles(const StageFacts *stage, const BlockEstimate *block) {
     const Machine *machine = block->machine;
-    double cycles = busy_cycles(block, block->clamps);
-    cycles += block->edges * (busy_cycles(block, block->clamps + block->guards) - cycles);
+    double cycles = busy_cycles(block, block->clamps, block_spills(stage, block, 0));
+    if (block->edges > 0) {
+        double spilled = block_spills(stage, block, block->masks);
+        cycles += block->edges * (busy_cycles(block, block->clamps + block->guards, spilled) - cycles);
+    }
     double body = block->arithmetic + block->loads + block->stores;
     if (body > machine->decoded_most) /* twice as much takes 1.5 times as long */
         cycles *= 1 + (body - machine->decoded_most) / (2 * machine->decoded_most);
     cycles += machine->gather_alone * block->gathered;
-    return cycles + machine->spill_cost * block->spilled + (block->serial >= 0 ? machine->loop_cost : 0);
+    return cycles + (block->serial >= 0 ? machine->loop_cost : 0);
 }
 
 /* The cycles that the load ports need for all runs of a block, with the lines that come into the first cache: a tile
@@ -248,9 +283,9 @@ static BlockEstimate block_of(const StageFacts *stage, const Target *target) {
                                         stage->machine->function_cost * fmax(functions, 0));
     block.divider = divider_cycles(stage, target, block.vectors);
     block.clamps = clamp_tests(stage);
-    block_reads(stage, &block);
+    block_reads(stage, target, &block);
     block_writes(stage, &block);
-    block_spills(stage, target, &block);
+    block.steps = unrolled_steps(stage);
     return block;
 }
 
@@ -506,7 +541,7 @@ static ThreadTime add_stage(const Profile *profile, const StageFacts *whole, con
     double held = larger(held_part(whole, stage, false), held_part(whole, stage, true));
     double runs = block.runs * stage->kept * held;
     double near = traffic_bytes(profile, stage, block.serial, machine->cache_bytes[0] * machine->usable_part[0], 0);
-    double cycles = runs * (block_cycles(&block) + conflict_cycles(stage, block.serial));
+    double cycles = runs * (block_cycles(stage, &block) + conflict_cycles(stage, block.serial));
     cycles = larger(cycles, load_cycles(&block, runs, near / machine->line_bytes));
     cycles += foreign_lines(profile, stage, target) * machine->foreign_cost;
     cycles += entries(stage) * machine->entry_cost + shared_edges(stage, part) * machine->edge_cost +

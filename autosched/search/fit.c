@@ -106,7 +106,8 @@ static bool spare_copies(Space *space, int number, double part, int *point) {
 }
 
 /* Another choice for the group, of no more than so many of its `code` instructions: its own with fewer copies, or the
- * fastest one that is found within that. False: it stays as it is. */
+ * fastest one that is found within that. Its own may have more, if the other is slower by more than that excess.
+ * False: it stays as it is. */
 static bool shrink_group(Space *space, int number, int64_t code, int64_t most, int *point) {
     Arena *arena = arena_new();
     int *spared = ARENA_ARRAY(arena, int, space->gene_count + 1);
@@ -117,8 +118,8 @@ static bool shrink_group(Space *space, int number, int64_t code, int64_t most, i
     bool any = group_is_used(space, space->groups.items[number], point);
     bool fewer = any && spare_copies(space, number, (double)most / (double)code, spared), better = false;
     if (any && group_work(space->groups.items[number]) >= WORTH_CHOOSING) {
-        bool within = fewer && group_code(space, number, spared) <= most;
-        double least = within ? estimate(space, number, spared) : HUGE_VAL;
+        double excess = fewer ? fmax((double)group_code(space, number, spared) / (double)most, 1) : HUGE_VAL;
+        double least = fewer ? excess * estimate(space, number, spared) : HUGE_VAL;
         better = least > SLOWER * estimate(space, number, point) && choose_within(space, number, most, found) < least;
     }
     if (better || fewer)

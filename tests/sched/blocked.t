@@ -42,7 +42,7 @@ padded='def f(float(H,W,C) I, float(O,C,3,3) F, float(O) b) -> (Q) {
     T(h,w,o) +=! (I(h + kh - 1, w + kw - 1, c) else 0) * F(o, c, kh, kw) where h in 0:H, w in 0:W
     Q(h,w,o) = max(T(h,w,o) + b(o), 0)
 } export f'
-like "$(chosen "$padded(H=14, W=14, C=2048, O=256)")" 'compute_at\(T, [hwo]_o\).*reorder\(c_o, ' \
+like "$(chosen "$padded(H=28, W=28, C=2048, O=256)")" 'compute_at\(T, [hwo]_o\).*reorder\(c_o, ' \
     "so are sums with a padded operand"
 
 if runs_here x86-64-v3; then

@@ -517,4 +517,16 @@ is "$(grep -c vfmadd231ps file.s)" "28" "each multiply-add is one to its accumul
 is "$(grep vfmadd file.s | grep -vc vfmadd231ps)" "0" "and none to a factor"
 is "$(grep -c 'vmov[ua]ps.*(%rsp)' file.s)" "0" "no accumulator is kept in memory"
 
+# Copies of a window's rows share what they read as long as the registers hold it from step to step: of two unrolled
+# taps the outer one would share all that is read between.
+cat >file.tensor <<'EOF'
+import "nn"
+export depthwise_conv2d[P=1](N=1, C=144, H=56, W=56, KH=3, KW=3) as rows
+EOF
+for target in znver4 x86-64-v4 x86-64-v3; do
+    runs "a depthwise convolution for $target" "$TENSORC" -O2 --threads=1 -S --target=$target file.tensor -o file.s
+    kept=$(grep -c 'vmov[ua]ps[^(]*%[yz]mm[0-9]*, [-0-9]*(%rsp)' file.s)
+    ok "keeps few vectors in memory ($kept)" [ "$kept" -le 8 ]
+done
+
 done_testing
