@@ -325,13 +325,16 @@ static bool slip_stray_closer(const SyntaxError *error) {
     return true;
 }
 
+/* The file is imported all the same, so that what it defines is not reported as missing. */
 static bool slip_import_name(const SyntaxError *error) {
+    Parser *parser = error->parser;
     if (!error->expected[STRING] || !error->before || error->before->kind != IMPORT ||
         !token_is_name(error->found->kind))
         return false;
-    diag(error->parser->diagnostics, DIAG_expected, error->found->loc, "a file name in quotes",
-         quoted(error->parser, error->found));
-    diag_hint(error->parser->diagnostics, "write import \"%s\"", token_text(error->parser, error->found));
+    const char *name = token_text(parser, error->found);
+    diag(parser->diagnostics, DIAG_expected, error->found->loc, "a file name in quotes", quoted(parser, error->found));
+    diag_hint(parser->diagnostics, "write import \"%s\"", name);
+    list_push(parser->arena, &parser->file->imports, ((AstImport){name, error->found->loc}));
     return true;
 }
 
@@ -513,7 +516,7 @@ static bool slip_in_header(const SyntaxError *error) {
     Parser *parser = error->parser;
     if (parser->depth > 0)
         return false;
-    if (parser->untyped_at == error->position - 1)
+    if (parser->untyped_at > 0 && parser->untyped_at == error->position - 1)
         return true; /* the missing type of the argument was reported */
     bool list = error->expected[')'] && error->expected[','];
     return (list && slip_type(error)) || slip_sizes(error);
