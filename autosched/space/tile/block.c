@@ -146,6 +146,7 @@ const Tile *tile_of_sum(const TileWriter *writer, int place) {
     const Tile *tile = writer->tile;
     Tile *sum = ARENA_NEW(writer->space->arena, Tile);
     *sum = *tile;
+    sum->copies = ARENA_NEW(writer->space->arena, Map);
     sum->root = tile->anchor;
     sum->fused = false;
     sum->resumed = true;

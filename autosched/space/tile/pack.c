@@ -151,26 +151,91 @@ static bool add_copy(TileWriter *writer, const TileOperand *operand, PackPlace p
     return true;
 }
 
-static bool schedule_copies(TileWriter *writer, const PackPlace *places) {
+/* --- the loops of copies --- */
+
+typedef LIST(Prim) CopyLoops;
+
+/* Writes the loops of an operand's copy, as the nest has it. */
+static void schedule_copy_loops(TileWriter *writer, const TileOperand *operand, PackPlace place, const Nest *nest) {
+    const NestStage *copy = nest_stage_named(nest, operand->name);
+    if (!copy || copy->loop_count == 0)
+        return;
+    CopyWriter copies = {writer->space, writer->group, writer->sketch};
+    int lanes = writer->vector >= 0 ? writer->tile->axes[writer->vector].lanes : 1;
+    if (tile_instr_packs(writer, operand->read))
+        copy_unroll(&copies, copy);
+    else
+        copy_vectorize(&copies, copy, lanes);
+    if (place == PACK_ROOT)
+        copy_parallelize(&copies, copy);
+    else if (copy->loops[copy->loop_count - 1]->extent == lanes && !tile_instr_packs(writer, operand->read))
+        copy_by_rows(&copies, copy);
+}
+
+/* What the loops of a copy depend on, with the values at which genes start: the statement that makes it, the lanes, and
+ * the loops around it. Those inside make the part that is copied, whatever their order. NULL: on more than that. */
+static const char *copy_key(const TileWriter *writer, const Prim *made, PackPlace place) {
+    if (writer->tile->placed || writer->tile->around || writer->place)
+        return NULL;
+    const char *loop = NULL;
+    Text key = {.arena = writer->space->arena};
+    text_add(&key, "%d %d ", writer->vector, tile_uses_instr(writer));
+    schedule_print_statements(&key, &(Schedule){.count = 1, .prims = (Prim *)made});
+    for (int a = 0; a < made->arg_count; a++)
+        if (made->args[a].key && strcmp(made->args[a].key, "at") == 0)
+            loop = made->args[a].name;
+    for (int i = 0; loop && place != PACK_ROOT && i < writer->outers.count; i++) {
+        text_add(&key, "%s ", writer->outers.names[i]);
+        if (strcmp(writer->outers.names[i], loop) == 0 || (loop == writer->task && i == writer->fused - 1))
+            break;
+    }
+    return key.text;
+}
+
+/* The statements from number `first` on, which make the copies of the operands in their order. */
+static void list_keys(const TileWriter *writer, const PackPlace *places, int first, const char **keys) {
+    for (int i = 0; i < writer->tile->operands.count; i++)
+        keys[i] = places[i] == PACK_NONE ? NULL : copy_key(writer, &writer->sketch->prims.items[first++], places[i]);
+}
+
+/* Writes the loops of all copies as they were written before. False: of one they were not. */
+static bool repeat_copies(TileWriter *writer, const PackPlace *places, const char *const *keys) {
+    const CopyLoops *known[writer->tile->operands.count + 1];
+    for (int i = 0; i < writer->tile->operands.count; i++) {
+        known[i] = keys[i] ? name_map_get(writer->tile->copies, keys[i]) : NULL;
+        if (places[i] != PACK_NONE && !known[i])
+            return false;
+    }
+    for (int i = 0; i < writer->tile->operands.count; i++)
+        for (int p = 0; known[i] && p < known[i]->count; p++)
+            list_push(writer->space->arena, &writer->sketch->prims, known[i]->items[p]);
+    return true;
+}
+
+/* Takes down the statements from number `first` on. */
+static void note_copy(const TileWriter *writer, const char *key, int first) {
+    Arena *arena = writer->space->arena;
+    CopyLoops *prims = ARENA_NEW(arena, CopyLoops);
+    for (int p = first; p < writer->sketch->prims.count; p++)
+        list_push(arena, prims, writer->sketch->prims.items[p]);
+    name_map_set(arena, writer->tile->copies, key, prims);
+}
+
+/* first: the statement that makes the first copy. False: the nest refuses one. */
+static bool schedule_copies(TileWriter *writer, const PackPlace *places, int first) {
+    int count = writer->tile->operands.count;
+    const char *keys[count + 1];
+    list_keys(writer, places, first, keys);
+    if (repeat_copies(writer, places, keys))
+        return true;
     Arena *scratch = arena_new();
-    Nest *nest = sketch_nest(scratch, writer->space, writer->group, writer->sketch);
-    for (int i = 0; nest && i < writer->tile->operands.count; i++) {
-        if (places[i] == PACK_NONE)
-            continue;
-        const TileOperand *operand = &writer->tile->operands.items[i];
-        const NestStage *copy = nest_stage_named(nest, operand->name);
-        if (!copy || copy->loop_count == 0)
-            continue;
-        CopyWriter copies = {writer->space, writer->group, writer->sketch};
-        int lanes = writer->vector >= 0 ? writer->tile->axes[writer->vector].lanes : 1;
-        if (tile_instr_packs(writer, operand->read))
-            copy_unroll(&copies, copy);
-        else
-            copy_vectorize(&copies, copy, lanes);
-        if (places[i] == PACK_ROOT)
-            copy_parallelize(&copies, copy);
-        else if (copy->loops[copy->loop_count - 1]->extent == lanes && !tile_instr_packs(writer, operand->read))
-            copy_by_rows(&copies, copy);
+    const Nest *nest = sketch_nest(scratch, writer->space, writer->group, writer->sketch);
+    for (int i = 0; nest && i < count; i++) {
+        int before = writer->sketch->prims.count;
+        if (places[i] != PACK_NONE)
+            schedule_copy_loops(writer, &writer->tile->operands.items[i], places[i], nest);
+        if (keys[i])
+            note_copy(writer, keys[i], before);
     }
     bool built = nest != NULL;
     arena_free(scratch);
@@ -180,7 +245,7 @@ static bool schedule_copies(TileWriter *writer, const PackPlace *places) {
 bool tile_pack(TileWriter *writer) {
     const Tile *tile = writer->tile;
     PackPlace places[tile->operands.count + 1];
-    bool any = false;
+    int first = writer->sketch->prims.count;
     for (int i = 0; i < tile->operands.count; i++) {
         const TileOperand *operand = &tile->operands.items[i];
         places[i] = operand->pack >= 0 ? (PackPlace)writer->genes[operand->pack] : PACK_NONE;
@@ -195,7 +260,6 @@ bool tile_pack(TileWriter *writer) {
             continue;
         if (!add_copy(writer, operand, places[i], number_of(writer, operand, places)))
             return false;
-        any = true;
     }
-    return !any || schedule_copies(writer, places);
+    return writer->sketch->prims.count == first || schedule_copies(writer, places, first);
 }

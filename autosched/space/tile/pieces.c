@@ -85,6 +85,7 @@ static void make_partial(Space *space, Group *group, Tile *tile) {
     *stage = *anchor;
     stage->name = pieces->stage;
     *partial = *tile;
+    partial->copies = ARENA_NEW(space->arena, Map);
     partial->root = stage;
     partial->fused = false;
     partial->axes = ARENA_ARRAY(space->arena, TileAxis, tile->axis_count);

@@ -426,6 +426,7 @@ Tile *tile_new(Space *space, Group *group, const Stage *root, const Stage *ancho
     Tile *tile = ARENA_NEW(space->arena, Tile);
     int first = group->genes.count;
     tile->root = root;
+    tile->copies = ARENA_NEW(space->arena, Map);
     tile->block_gene = -1;
     tile->placed = placed;
     tile->fused = anchor && anchor != root;

@@ -88,6 +88,7 @@ typedef struct Tile {
     TilePieces *pieces;          /* or NULL: the reduction stays whole */
     int block_gene, block_sizes; /* genes: where the loop over blocks of the largest reduction is (-1: there are none);
                                   * (steps of a block, unrolled steps) */
+    Map *copies;                 /* the loops of copies, by what they depend on: pack.c */
 } Tile;
 
 /* How an operand is read along an axis. */
