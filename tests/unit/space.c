@@ -436,6 +436,30 @@ static void test_points(Arena *arena) {
     ok(changed > 150, "a mutation nearly always changes the point, and keeps it plausible (%d of 200)", changed);
 }
 
+/* Of each case, points that copy operands: in a space of their own, and in one that has made the sketches before. */
+static void test_repeated_copies(Arena *arena, const Case *cases, int count) {
+    enum { DRAWN = 24 };
+    Target target = wide_target(2);
+    int copied = 0, other = 0;
+    for (int c = 0; c < count; c++) {
+        Space *used = space_new(arena, cases[c].program, &target, NULL);
+        int *point = ARENA_ARRAY(arena, int, used->gene_count + 1);
+        Random random = {11};
+        for (int i = 0; i < DRAWN; i++) {
+            point_random(used, &random, point);
+            Schedule *schedule = point_plausible(used, point) ? point_schedule(arena, used, point) : NULL;
+            if (!schedule || !mentions(arena, schedule, "cache_read"))
+                continue;
+            Space *fresh = space_new(arena, cases[c].program, &target, NULL);
+            Schedule *alone = point_plausible(fresh, point) ? point_schedule(arena, fresh, point) : NULL;
+            copied++;
+            other += !alone || strcmp(text_of(arena, schedule), text_of(arena, alone)) != 0;
+        }
+    }
+    ok(copied >= DRAWN, "points that copy operands are drawn (%d)", copied);
+    is_int(other, 0, "the loops of copies do not depend on the sketches that were made before");
+}
+
 /* Statements spell each name that a space makes. */
 static void test_local_names(Arena *arena) {
     Target target = wide_target(1);
@@ -497,6 +521,7 @@ int main(void) {
     enum { CASE_COUNT = sizeof cases / sizeof *cases };
     test_local_names(arena);
     test_points(arena);
+    test_repeated_copies(arena, cases, CASE_COUNT);
     test_fused(arena);
     test_scattered(arena);
     test_acceptance(arena, cases, CASE_COUNT);
