@@ -237,7 +237,8 @@ static bool is_library_name(const char *symbol, const char *name) {
  * would be called instead. */
 static bool is_library_function(const char *symbol) {
     static const char *const prefixes[] = {"pthread_", "GOMP_", "omp_", "tensorc_"};
-    static const char *const names[] = {"clock_gettime", "sched_getaffinity", "sigfillset"};
+    static const char *const names[] = {"clock_gettime", "sched_getaffinity", "sched_getcpu", "sched_setaffinity",
+                                        "sigfillset"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], symbol) == 0)
             return true;

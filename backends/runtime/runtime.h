@@ -5,8 +5,8 @@
 #define MEMORY_TAKE "tensorc.take.1"           /* void *(workspace, bytes) */
 #define MEMORY_GIVE "tensorc.give.1"           /* void (workspace, memory) */
 #define MEMORY_RELEASE "tensorc_release"       /* void (void) */
-#define THREADS_PARALLEL "tensorc.parallel.1"  /* void (body, closure, extent, threads, most) */
-#define THREADS_COUNT "tensorc.thread_count.1" /* int64_t (void) */
+#define THREADS_PARALLEL "tensorc.parallel.2"  /* void (body, closure, extent, threads, most) */
+#define THREADS_COUNT "tensorc.thread_count.2" /* int64_t (void) */
 
 /* Stands in texts for the instruction of loops that wait. */
 #define RUNTIME_RELAX "RELAX"

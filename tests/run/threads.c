@@ -5,10 +5,12 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -172,6 +174,48 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     return create(thread, attributes, strcmp(what, "asleep") == 0 ? asleep : body, argument);
 }
 
+/* All threads seem to have the caller's processor: those of the pool leave it, while they may run on all
+ * others, and may come back later. Each stays away for a while, with its piece of the work; the caller waits, in naps
+ * in which its processor falls idle. */
+static int processor, left, came_back, naps; /* of the pool's threads, that change nothing else; of callers */
+static int is_crowded(void) {
+    return strcmp(what, "crowded") == 0;
+}
+
+int sched_getcpu(void) {
+    unsigned own = 0;
+    return is_crowded() || syscall(SYS_getcpu, &own, NULL, NULL) ? processor : (int)own;
+}
+
+int sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t *set) {
+    if (!is_crowded())
+        return (int)syscall(SYS_sched_setaffinity, thread, bytes, set);
+    __atomic_fetch_add(CPU_ISSET_S(processor, bytes, set) ? &came_back : &left, 1, __ATOMIC_RELAXED);
+    usleep(20000);
+    return 0;
+}
+
+int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock, const struct timespec *until) {
+    typedef int Wait(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
+    static Wait *wait;
+    if (!wait)
+        *(void **)&wait = dlsym(RTLD_NEXT, "pthread_cond_timedwait");
+    naps++; /* the lock is held */
+    return wait(condition, lock, until);
+}
+
+static int try_crowded(void) {
+    cpu_set_t all;
+    int right = sched_getaffinity(0, sizeof all, &all) == 0, more = 1;
+    while (right && !CPU_ISSET(processor, &all))
+        processor++;
+    for (int round = 0; round < 50 * ROUNDS && right && more; round++) {
+        right &= is_right(rows, MOST);
+        more = came_back == 0 || naps < 3;
+    }
+    return !right || left != came_back || more;
+}
+
 static int try_alone(void) {
     int failed = try_extents();
     printf("%d", thread_count());
@@ -183,9 +227,9 @@ int main(int count, char **arguments) {
     static const struct {
         const char *name;
         int (*try)(void);
-    } trials[] = {{"extents", try_extents}, {"count", try_count},   {"callers", try_callers},
-                  {"fork", try_fork},       {"library", try_library}, {"signals", try_signals},
-                  {"asleep", try_alone},    {"refused", try_alone},   {"waiting", try_waiting}};
+    } trials[] = {{"extents", try_extents}, {"count", try_count},     {"callers", try_callers}, {"fork", try_fork},
+                  {"library", try_library}, {"signals", try_signals}, {"asleep", try_alone},    {"refused", try_alone},
+                  {"waiting", try_waiting}, {"crowded", try_crowded}};
     for (size_t i = 0; count > 1 && i < sizeof trials / sizeof *trials; i++) {
         what = arguments[1];
         if (strcmp(trials[i].name, what) == 0)

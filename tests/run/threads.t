@@ -48,6 +48,8 @@ is "$(OMP_NUM_THREADS=4 timeout 100 ./threads asleep)" 4 "of four threads three 
 runs "and are right" env OMP_NUM_THREADS=4 timeout 100 ./threads asleep
 is "$(OMP_NUM_THREADS=4 timeout 100 ./threads refused)" 1 "where no thread can be started there is none"
 runs "and calls are right" env OMP_NUM_THREADS=4 timeout 100 ./threads refused
+runs "where threads share the caller's processor they leave it, and the caller naps" \
+    env OMP_NUM_THREADS=2 timeout 100 ./threads crowded
 runs "assembly" "$TENSORC" -S -fPIC threads.tensor -o threads.s
 runs "has the pool, too" "$CC" -std=c11 -I. "$here/threads.c" threads.s -o assembled
 runs "three threads, any extent" env OMP_NUM_THREADS=3 timeout 100 ./assembled extents
@@ -56,7 +58,7 @@ is "$(grep -c '^define weak_odr hidden .*@tensorc[._]\(parallel\|thread_count\|t
     "defines what it calls"
 
 # What an exported function may not be called: the pool would call it.
-for name in pthread_create clock_gettime sched_getaffinity sigfillset; do
+for name in pthread_create clock_gettime sched_getaffinity sched_getcpu sched_setaffinity sigfillset; do
     printf 'def f(float(N) x) -> (y) { y(i) = x(i) }\nexport f as %s\n' $name >name.tensor
     exits 1 "no function of a program is called $name" "$TENSORC" -c name.tensor -o name.o
     like "$(cat "$work/err")" "'$name' is the name of a library function" "and why"
