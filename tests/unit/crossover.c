@@ -219,19 +219,26 @@ static void test_stages(Arena *arena) {
     search_close(search);
 }
 
-/* A child that the nest refuses is counted, and does not end a search. */
+/* A child that the nest refuses is counted, and does not end a search: few of some searches' are, of others' none. */
 static void test_counts(Arena *arena) {
-    Space *space = space_new(arena, program_of_text(arena, pools, NULL, 0), &target, NULL);
-    Search *search = search_open(arena, space, model_open(arena, "static", 1),
-                                 "evolve:population=40,generations=40,crossover=uniform", 7);
-    int *points[8], illegal = 0;
-    is_int(search_propose(search, 8, points), 8, "a batch is full");
-    is_int(search->made, 1600, "children are counted");
-    ok(search->refused > 0 && search->refused < 160, "and those that are refused: %d", search->refused);
-    for (int i = 0; i < 8; i++)
-        illegal += !search_is_legal(search, points[i]);
+    enum { SEARCHES = 8, BATCH = 8 };
+    int proposed = 0, made = 0, refused = 0, illegal = 0;
+    for (uint64_t seed = 0; seed < SEARCHES; seed++) {
+        Space *space = space_new(arena, program_of_text(arena, pools, NULL, 0), &target, NULL);
+        Search *search = search_open(arena, space, model_open(arena, "static", 1),
+                                     "evolve:population=40,generations=40,crossover=uniform", seed);
+        int *points[BATCH];
+        proposed += search_propose(search, BATCH, points);
+        made += search->made;
+        refused += search->refused;
+        for (int i = 0; i < BATCH; i++)
+            illegal += !search_is_legal(search, points[i]);
+        search_close(search);
+    }
+    is_int(proposed, SEARCHES * BATCH, "batches are full");
+    is_int(made, SEARCHES * 1600, "children are counted");
+    ok(refused > 0 && refused < SEARCHES * 160, "and those that are refused: %d", refused);
     is_int(illegal, 0, "none of which is proposed");
-    search_close(search);
 }
 
 int main(void) {
