@@ -175,28 +175,28 @@ done:
 ; only take turns with the caller.
 $tensorc.move.2 = comdat any
 define linkonce_odr hidden void @tensorc.move.2(i32 %processor) nounwind comdat {
-    %set = alloca [16 x i64]
-    %failed = call i32 @sched_getaffinity(i32 0, i64 128, ptr %set)
+    %set = alloca [1024 x i64]
+    %failed = call i32 @sched_getaffinity(i32 0, i64 8192, ptr %set)
     %known = icmp eq i32 %failed, 0
-    %within = icmp ult i32 %processor, 1024
+    %within = icmp ult i32 %processor, 65536
     %can = and i1 %known, %within
     br i1 %can, label %move, label %done
 move:
     %number = zext i32 %processor to i64
     %word = lshr i64 %number, 6
-    %place = getelementptr inbounds [16 x i64], ptr %set, i64 0, i64 %word
+    %place = getelementptr inbounds [1024 x i64], ptr %set, i64 0, i64 %word
     %before = load i64, ptr %place
     %low = and i64 %number, 63
     %bit = shl i64 1, %low
     %others = xor i64 %bit, -1
     %without = and i64 %before, %others
     store i64 %without, ptr %place
-    %moved = call i32 @sched_setaffinity(i32 0, i64 128, ptr %set)
+    %moved = call i32 @sched_setaffinity(i32 0, i64 8192, ptr %set)
     %has = icmp eq i32 %moved, 0
     br i1 %has, label %restore, label %done
 restore:
     store i64 %before, ptr %place
-    %restored = call i32 @sched_setaffinity(i32 0, i64 128, ptr %set)
+    %restored = call i32 @sched_setaffinity(i32 0, i64 8192, ptr %set)
     br label %done
 done:
     ret void
