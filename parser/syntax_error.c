@@ -338,19 +338,6 @@ static bool slip_import_name(const SyntaxError *error) {
     return true;
 }
 
-/* export def f(...): two items in one. */
-static bool slip_export_def(const SyntaxError *error) {
-    Parser *parser = error->parser;
-    if (error->found->kind != DEF || !error->before || error->before->kind != EXPORT)
-        return false;
-    const Token *name = token_at(parser, error->position + 1);
-    diag(parser->diagnostics, DIAG_expected, error->found->loc, "a name", quoted(parser, error->found));
-    if (token_is_name(name->kind))
-        diag_hint(parser->diagnostics, "leave out export here, and write export %s behind the def",
-                  token_text(parser, name));
-    return true;
-}
-
 /* The integer 2^63 without a minus before it. */
 static bool slip_two_to_63(const SyntaxError *error) {
     if (error->found->kind != TWO_TO_63)
@@ -445,10 +432,14 @@ static void note_open_bracket(const SyntaxError *error) {
 }
 
 static void hint_header(const SyntaxError *error) {
+    const Token *next = token_at(error->parser, error->position + 1);
     if (error->expected[ARROW])
         diag_hint(error->parser->diagnostics, "a definition begins: def name(float(M, N) input) -> (output) {");
     else if (error->expected[DEF] && error->found->kind == TYPE)
         diag_hint(error->parser->diagnostics, "a definition begins: def name(float(M, N) input) -> (output) {");
+    else if (error->before && error->before->kind == EXPORT && error->found->kind == DEF && token_is_name(next->kind))
+        diag_hint(error->parser->diagnostics, "leave out export here, and write export %s behind the def",
+                  token_text(error->parser, next));
     else if (error->before && error->before->kind == ARROW && begins_operand(error->found->kind))
         diag_hint(error->parser->diagnostics, "results are written in parentheses: -> (%s)",
                   rewritten_results(error->parser, error->position));
@@ -783,9 +774,9 @@ static bool is_mistake(const Parser *parser, const Token *token) {
 
 void report_syntax_error(Parser *parser, int position, const bool *expected) {
     static bool (*const slips[])(const SyntaxError *) = {
-        slip_export_def, slip_two_to_63,    slip_stray_closer, slip_item_within, slip_text_within,      slip_in_header,
-        slip_for,        slip_foreign_word, slip_range,        slip_cast,        slip_missing_operator, slip_incomplete,
-        slip_brackets,   slip_equals,       slip_import_name,  slip_in_value,
+        slip_two_to_63,  slip_stray_closer, slip_item_within, slip_text_within, slip_in_header,
+        slip_for,        slip_foreign_word, slip_range,       slip_cast,        slip_missing_operator,
+        slip_incomplete, slip_brackets,     slip_equals,      slip_import_name, slip_in_value,
     };
     SyntaxError error = {
         .parser = parser,

@@ -291,12 +291,12 @@ void count_copies(Arena *arena, StageFacts *facts, const ReadsSeen *seen) {
     const Stage *stage = facts->stage->stage;
     if (seen->count > COMPARED_LIMIT)
         return;
-    for (int a = 0; a < facts->access_count; a++)
+    for (int a = 0; a < facts->access_count; a++) {
         if (facts->accesses[a].shifts != 1) /* there are others */
             facts->accesses[a].repeated = repeated_access(facts, &facts->accesses[a]);
-    for (int a = 0; a < facts->access_count; a++)
         if (has_whole_vectors(facts, &facts->accesses[a]))
             hold_steps(facts, &facts->accesses[a]);
+    }
     for (int c = 0; c < stage->component_count; c++) {
         CopiedValue value = {.arena = arena, .facts = facts, .seen = seen};
         list_operations(&value, stage->components[c].value);

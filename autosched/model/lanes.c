@@ -253,16 +253,15 @@ double access_shuffles(const StageFacts *stage, const AccessFacts *access) {
     return access->in_registers || is_transposed(stage, access) ? 0 : count * shuffles;
 }
 
-/* --- clamped lanes --- */
-
-/* Distinct lanes of a clamped index in one run of the block. */
-static double clamped_vectors(const StageFacts *stage, const AccessFacts *access, int dimension) {
+double index_vectors(const StageFacts *stage, const AccessFacts *access, int dimension) {
     double count = 1;
     for (int l = 0; l < stage->loop_count; l++)
         if (loop_is_expanded(stage, l) && access->slopes[dimension * stage->loop_count + l] != 0)
             count *= stage->loops[l]->kind == LOOP_UNROLLED ? stage->extents[l] : loop_vectors(stage, l);
     return count;
 }
+
+/* --- clamped lanes --- */
 
 /* The iterations before the last cut from the beginning, and behind the first one from the end. */
 static double cut_off(const Loop *loop) {
@@ -310,7 +309,7 @@ double clamp_tests(const StageFacts *stage) {
     for (int a = 1; a < stage->access_count; a++)
         for (int d = 0; d < stage->accesses[a].rank; d++)
             if (stage->accesses[a].clamped[d] && !was_clamped(stage, a, d))
-                tests += stage->accesses[a].clamped[d] * clamped_vectors(stage, &stage->accesses[a], d) *
+                tests += stage->accesses[a].clamped[d] * index_vectors(stage, &stage->accesses[a], d) *
                          clamped_part(stage, &stage->accesses[a], d);
     return tests * stage->machine->guarded_step_cost;
 }

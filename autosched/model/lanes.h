@@ -21,6 +21,8 @@ double access_count_in_block(const StageFacts *stage, const AccessFacts *access)
 double access_gathered_lanes(const StageFacts *stage, const AccessFacts *access);
 /* Shuffles that gather the vectors of a read from those that it is spread over, or spread those of a write. */
 double access_shuffles(const StageFacts *stage, const AccessFacts *access);
+/* Distinct vectors (or scalars) of one index of an access in one run of the block. */
+double index_vectors(const StageFacts *stage, const AccessFacts *access, int dimension);
 /* Instructions of one run of the block that test whether clamped lanes are inside, where they are one vector of memory.
  */
 double clamp_tests(const StageFacts *stage);

@@ -111,22 +111,16 @@ static double edge_part(const StageFacts *stage, const AccessFacts *access, int 
     return taps > 0 && places > 0 ? fmin(2 / tiles, 1) : 0;
 }
 
-/* Distinct values of an index in one run of the block. *changes: also if an outer loop changes it. */
-static double index_values(const StageFacts *stage, const AccessFacts *access, int dimension, bool *changes) {
-    double count = 1;
-    for (int l = 0; l < stage->loop_count; l++) {
-        if (access->slopes[dimension * stage->loop_count + l] == 0 || stage->extents[l] <= 1)
-            continue;
-        if (loop_is_expanded(stage, l))
-            count *= stage->loops[l]->kind == LOOP_UNROLLED ? stage->extents[l] : loop_vectors(stage, l);
-        else
-            *changes = true;
-    }
-    return count;
+static bool changes_outside(const StageFacts *stage, const AccessFacts *access, int dimension) {
+    for (int l = 0; l < stage->loop_count; l++)
+        if (access->slopes[dimension * stage->loop_count + l] != 0 && stage->extents[l] > 1 &&
+            !loop_is_expanded(stage, l))
+            return true;
+    return false;
 }
 
 /* Distinct index tests of a guarded access in one run of the block, the mean of all runs. Tests that no outer loop
- * changes are made before. *edges: the part of the runs that have any. */
+ * changes are made before it. *edges: the part of the runs that have any. */
 static double block_tests(const StageFacts *stage, const AccessFacts *access, double *edges) {
     double tests = 1, inside = 1;
     bool changes = false;
@@ -135,7 +129,8 @@ static double block_tests(const StageFacts *stage, const AccessFacts *access, do
             continue;
         double part = edge_part(stage, access, d);
         inside *= 1 - part;
-        tests *= 1 - part + part * index_values(stage, access, d, &changes);
+        tests *= 1 - part + part * index_vectors(stage, access, d);
+        changes |= changes_outside(stage, access, d);
     }
     *edges = 1 - inside;
     return changes ? fmax(tests - inside, 0) : 0;
@@ -149,7 +144,7 @@ static double lane_masks(const StageFacts *stage, const AccessFacts *access) {
     for (int d = 0; d < access->rank; d++)
         for (int l = 0; l < stage->loop_count && access->tested[d]; l++)
             if (stage->loops[l]->kind == LOOP_VECTORIZED && access->slopes[d * stage->loop_count + l] != 0)
-                masks = fmax(masks, fmin(index_values(stage, access, d, &(bool){false}), EDGE_MASKS));
+                masks = fmax(masks, fmin(index_vectors(stage, access, d), EDGE_MASKS));
     return masks;
 }
 

@@ -118,8 +118,9 @@ static bool shrink_group(Space *space, int number, int64_t code, int64_t most, i
     bool any = group_is_used(space, space->groups.items[number], point);
     bool fewer = any && spare_copies(space, number, (double)most / (double)code, spared), better = false;
     if (any && group_work(space->groups.items[number]) >= WORTH_CHOOSING) {
-        double excess = fewer ? fmax((double)group_code(space, number, spared) / (double)most, 1) : HUGE_VAL;
-        double least = fewer ? excess * estimate(space, number, spared) : HUGE_VAL;
+        double least = HUGE_VAL;
+        if (fewer)
+            least = fmax((double)group_code(space, number, spared) / (double)most, 1) * estimate(space, number, spared);
         better = least > SLOWER * estimate(space, number, point) && choose_within(space, number, most, found) < least;
     }
     if (better || fewer)

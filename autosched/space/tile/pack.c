@@ -174,17 +174,15 @@ static void schedule_copy_loops(TileWriter *writer, const TileOperand *operand, 
 
 /* What the loops of a copy depend on, with the values at which genes start: the statement that makes it, the lanes, and
  * the loops around it. Those inside make the part that is copied, whatever their order. NULL: on more than that. */
-static const char *copy_key(const TileWriter *writer, const Prim *made, PackPlace place) {
+static const char *copy_key(const TileWriter *writer, const TileOperand *operand, PackPlace place, const Prim *made) {
     if (writer->tile->placed || writer->tile->around || writer->place)
         return NULL;
-    const char *loop = NULL;
+    const char *loop;
     Text key = {.arena = writer->space->arena};
     text_add(&key, "%d %d ", writer->vector, tile_uses_instr(writer));
     schedule_print_statements(&key, &(Schedule){.count = 1, .prims = (Prim *)made});
-    for (int a = 0; a < made->arg_count; a++)
-        if (made->args[a].key && strcmp(made->args[a].key, "at") == 0)
-            loop = made->args[a].name;
-    for (int i = 0; loop && place != PACK_ROOT && i < writer->outers.count; i++) {
+    place_loop(writer, operand->read, place, &loop);
+    for (int i = 0; loop && i < writer->outers.count; i++) {
         text_add(&key, "%s ", writer->outers.names[i]);
         if (strcmp(writer->outers.names[i], loop) == 0 || (loop == writer->task && i == writer->fused - 1))
             break;
@@ -194,8 +192,11 @@ static const char *copy_key(const TileWriter *writer, const Prim *made, PackPlac
 
 /* The statements from number `first` on, which make the copies of the operands in their order. */
 static void list_keys(const TileWriter *writer, const PackPlace *places, int first, const char **keys) {
+    const TileOperand *operands = writer->tile->operands.items;
     for (int i = 0; i < writer->tile->operands.count; i++)
-        keys[i] = places[i] == PACK_NONE ? NULL : copy_key(writer, &writer->sketch->prims.items[first++], places[i]);
+        keys[i] = places[i] == PACK_NONE
+                      ? NULL
+                      : copy_key(writer, &operands[i], places[i], &writer->sketch->prims.items[first++]);
 }
 
 /* Writes the loops of all copies as they were written before. False: of one they were not. */
