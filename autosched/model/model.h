@@ -77,4 +77,10 @@ void features_extract(Arena *arena, const Nest *nest, float *values);
  * the estimate and the features that its stages have in the whole. */
 void features_of_parts(Arena *arena, const Nest *nest, const int *part, int parts, float *values);
 
+/* --- what follows from a nest --- */
+
+/* The schedule of *nest with prefetches of constants that it does not prefetch already: of blocks that are read at
+ * least twice and fit the second cache twice. *nest becomes its nest. Itself where there are none. */
+Schedule *schedule_prefetch(Arena *arena, Schedule *schedule, const Nest **nest);
+
 #endif

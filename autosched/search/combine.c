@@ -96,6 +96,12 @@ static Schedule *legal_schedule(Arena *arena, Space *space, const int *point, co
     return point_schedule_with(arena, space, point, nest);
 }
 
+Schedule *complete_schedule(Arena *arena, Space *space, const int *point) {
+    const Nest *nest;
+    Schedule *schedule = point_schedule_with(arena, space, point, &nest);
+    return nest ? schedule_prefetch(arena, schedule, &nest) : schedule;
+}
+
 Schedule *space_combine(Arena *arena, Space *space, int *point, Fit *fit, const Nest **nest) {
     int groups = space->groups.count;
     bool *before = ARENA_ARRAY(arena, bool, groups + 1), *shorter = ARENA_ARRAY(arena, bool, groups + 1);
@@ -106,6 +112,8 @@ Schedule *space_combine(Arena *arena, Space *space, int *point, Fit *fit, const 
         return NULL;
     Schedule *fitted = fit && *nest ? fit_together(arena, space, point, fit, nest) : NULL;
     schedule = fitted ? fitted : schedule;
+    if (*nest)
+        schedule = schedule_prefetch(arena, schedule, nest);
     for (int g = 0; g < groups; g++) {
         Group *group = space->groups.items[g];
         before[g] = is_refused(space, group, point, before[g]) && !(fit && fit->plain[g]);

@@ -38,6 +38,8 @@ typedef struct Fit {
  * names them. fit: tiles are made smaller where they are too much code; NULL: they are not. *nest becomes its nest, or
  * NULL where that was not built. NULL: plain loops are not legal either. */
 Schedule *space_combine(Arena *arena, Space *space, int *point, Fit *fit, const Nest **nest);
+/* The schedule of a point with what no gene decides: prefetches. NULL when a sketch is unusable. */
+Schedule *complete_schedule(Arena *arena, Space *space, const int *point);
 /* Whether the group's pipeline computes its stages, in strips. */
 bool group_is_replaced(const Space *space, const Group *group, const int *point);
 

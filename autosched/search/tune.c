@@ -304,7 +304,7 @@ static double predict(const Tuner *tuner, const Trial *trial) {
 static int make_trials(Tuner *tuner, int **points, int count, Trial **trials) {
     int made = 0;
     for (int i = 0; i < count; i++) {
-        Schedule *schedule = point_schedule(tuner->arena, tuner->space, points[i]);
+        Schedule *schedule = complete_schedule(tuner->arena, tuner->space, points[i]);
         Trial *trial = schedule ? trial_new(tuner, schedule, points[i]) : NULL;
         if (!trial || tuner_knows(tuner, trial->text))
             continue;

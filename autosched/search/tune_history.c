@@ -55,7 +55,7 @@ static const int *read_point(const Tuner *tuner, const char *text) {
 static const int *recall_point(Tuner *tuner, const Record *record, const char *text) {
     const int *point = read_point(tuner, record->schedule);
     Schedule *schedule =
-        point && point_plausible(tuner->space, point) ? point_schedule(tuner->arena, tuner->space, point) : NULL;
+        point && point_plausible(tuner->space, point) ? complete_schedule(tuner->arena, tuner->space, point) : NULL;
     return schedule && strcmp(task_text(tuner->arena, tuner->task, schedule), text) == 0 ? point : NULL;
 }
 

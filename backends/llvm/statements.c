@@ -115,8 +115,8 @@ static void emit_prefetch(Code *code, const Stmt *stmt) {
     LLVMValueRef at = emit_value(code, index_in_buffer(code, buffer, index)), base = buffer->pointer;
     LLVMValueRef address = LLVMBuildGEP2(code->builder, memory_type(code, stmt->tensor->type), base, &at, 1, "");
     LLVMTypeRef type = LLVMTypeOf(address);
-    LLVMValueRef args[] = {address, LLVMConstInt(code->i32, 0, false), LLVMConstInt(code->i32, 3, false),
-                           LLVMConstInt(code->i32, 1, false)}; /* for reading, into all levels, of data */
+    LLVMValueRef near = LLVMConstInt(code->i32, stmt->far ? 2 : 3, false); /* 3: all levels; 2: from the second on */
+    LLVMValueRef args[] = {address, LLVMConstInt(code->i32, 0, false), near, LLVMConstInt(code->i32, 1, false)};
     emit_intrinsic(code, "llvm.prefetch", &type, 1, args, 4);
 }
 

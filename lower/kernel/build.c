@@ -4,8 +4,8 @@
  * are before the first store to an output; a variable is defined once in a nest (two loops side by side may share it).
  * Reads are made in reads.c.
  */
-#include "lang/diag.h"
 #include "lower/kernel/build.h"
+#include "lang/diag.h"
 #include "lower/kernel/conditions.h"
 #include <string.h>
 
@@ -469,31 +469,6 @@ static StmtList with_buffers(Build *b, const NestStage *stage, StmtList list) {
     return list;
 }
 
-/* One prefetch for each cache line of the box: in a row the first element, each one a line further, and the last. */
-static void add_prefetch(Build *b, const NestStage *stage, const Prefetch *prefetch, StmtList *list) {
-    const NestStage *producer = nest_producer(b->nest, prefetch->tensor);
-    const Tensor *tensor =
-        producer ? producer->buffers[stage_component_of(producer->stage, prefetch->tensor)] : prefetch->tensor;
-    tensor = tensor->role == ROLE_INITIAL ? tensor->buffer : tensor;
-    int rank = tensor->rank;
-    int64_t line = target_line_bytes(b->nest->target) / element_info[tensor->type].bytes,
-            *at = ARENA_ARRAY(b->arena, int64_t, rank + 1);
-    for (int d = rank; d >= 0;) {
-        Expr **index = ARENA_ARRAY(b->arena, Expr *, rank);
-        for (int i = 0; i < rank; i++)
-            index[i] = expr_binary(b->arena, OP_ADD, build_expr(b, prefetch->low[i]), expr_int(b->arena, at[i]));
-        index = build_index(b, producer, index, rank);
-        stmts_add(b->arena, list, stmt_prefetch(b->arena, tensor, index, rank, stage->stage->loc));
-        for (d = rank - 1; d >= 0; at[d--] = 0) {
-            int64_t last = prefetch->extents[d] - 1, step = d == rank - 1 ? line : 1;
-            if (at[d] == last)
-                continue;
-            at[d] = at[d] + step < last ? at[d] + step : last;
-            break;
-        }
-    }
-}
-
 /* The statements for another iteration of a loop around them, if that exists. */
 static StmtList at_iteration(Build *b, const Loop *loop, Expr *iteration, StmtList body) {
     StmtList moved = stmts_substitute(b->arena, body, loop->var, iteration), list = {0};
@@ -523,7 +498,7 @@ static StmtList with_children(Build *b, const NestStage *stage, int depth, StmtL
     StmtList list = {0};
     for (int i = 0; i < stage->prefetch_count; i++)
         if (stage->prefetches[i].depth == depth)
-            add_prefetch(b, stage, &stage->prefetches[i], &list);
+            build_prefetch(b, stage, &stage->prefetches[i], &list);
     for (int i = 0; i < stage->child_count; i++)
         if (stage->children[i]->depth == depth && !stage->children[i]->inlined) {
             StmtList child = stage_build_all(b, stage->children[i]);

@@ -1,6 +1,6 @@
 /* build.h - what the files of kernel_build share. Private to lower/kernel.
  *
- * build.c makes the loops and stores of stages, reads.c what they read.
+ * build.c makes the loops and stores of stages, reads.c what they read, prefetch.c what they fetch ahead.
  */
 #ifndef LOWER_KERNEL_BUILD_H
 #define LOWER_KERNEL_BUILD_H
@@ -45,5 +45,7 @@ Expr **build_index(Build *b, const NestStage *producer, Expr **index, int rank);
 Expr *build_reads(Build *b, Expr *e, Expr *path);
 /* The same of an expression of a stage whose axes have values. */
 Expr *build_value(Build *b, Expr *e, const Substitutions *axes, Expr *path);
+/* Appends what fetches for a stage. */
+void build_prefetch(Build *b, const NestStage *stage, const Prefetch *prefetch, StmtList *list);
 
 #endif

@@ -58,6 +58,7 @@ struct Stmt {
     bool keeps;           /* IF: where it is false elements keep their value; otherwise nobody reads these elements */
     int status;           /* CHECK */
     const Tensor *tensor; /* STORE, ALLOCATE, PREFETCH */
+    bool far;             /* PREFETCH: into the second cache, not the nearest one */
     int index_count;
     Expr **index; /* STORE, PREFETCH: one for each dimension; once flattened a single RAMP or scalar */
     Expr *value;  /* STORE */

@@ -142,8 +142,9 @@ Stmt *stmt_check(Arena *arena, Expr *condition, int status, Loc loc) {
     return stmt;
 }
 
-Stmt *stmt_prefetch(Arena *arena, const Tensor *tensor, Expr **index, int index_count, Loc loc) {
+Stmt *stmt_prefetch(Arena *arena, const Tensor *tensor, Expr **index, int index_count, bool far, Loc loc) {
     Stmt *stmt = make(arena, STMT_PREFETCH, loc);
+    stmt->far = far;
     stmt->tensor = tensor;
     stmt->index = index;
     stmt->index_count = index_count;

@@ -59,11 +59,11 @@ static const char *name_of(const Printer *p, const void *entity, const char *fal
 }
 
 static bool is_plain_name(const char *name) {
-    static const char *const words[] = {"ramp",     "broadcast", "where",  "inf",      "nan",      "true",    "false",
-                                        "kernel",   "repeat",    "call",   "by",       "symbol",   "target",  "strict",
-                                        "for",      "reduce",    "in",     "of",       "if",       "else",    "check",
-                                        "status",   "step",      "block",  "allocate", "constant", "global",  "local",
-                                        "register", "shared",    "masked", "prefetch", "together", "shuffle", "any"};
+    static const char *const words[] = {
+        "ramp",  "broadcast", "where",  "inf",    "nan",      "true",  "false",    "kernel",   "repeat",
+        "call",  "by",        "symbol", "target", "strict",   "for",   "reduce",   "in",       "of",
+        "if",    "else",      "check",  "status", "step",     "block", "allocate", "constant", "global",
+        "local", "register",  "shared", "masked", "prefetch", "far",   "together", "shuffle",  "any"};
     if (!isalpha((unsigned char)*name) && *name != '_')
         return false;
     for (const char *at = name; *at; at++)
@@ -364,7 +364,7 @@ static void print_stmt(Printer *p, const Stmt *stmt) {
         text_add(p->text, " status %d", stmt->status);
         break;
     case STMT_PREFETCH:
-        text_add(p->text, "prefetch ");
+        text_add(p->text, stmt->far ? "prefetch far " : "prefetch ");
         print_access(p, stmt);
         break;
     case STMT_STEP: text_add(p->text, "step"); break;

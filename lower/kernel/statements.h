@@ -38,7 +38,7 @@ StmtList allocate_around_uses(Arena *arena, const StmtList *list, const Tensor *
 typedef void NoteUse(void *user, int statement);
 void stmts_note_uses(Stmt *const *statements, int count, const Map *users, NoteUse *note);
 Stmt *stmt_check(Arena *arena, Expr *condition, int status, Loc loc);
-Stmt *stmt_prefetch(Arena *arena, const Tensor *tensor, Expr **index, int index_count, Loc loc);
+Stmt *stmt_prefetch(Arena *arena, const Tensor *tensor, Expr **index, int index_count, bool far, Loc loc);
 Stmt *stmt_step(Arena *arena);
 Stmt *stmt_shared(Arena *arena, const SharedNest *nest, const Tensor **tensors, Expr **numbers, const Map *own,
                   Loc loc);

@@ -60,12 +60,17 @@ typedef struct Guard {
     bool reduction; /* value uses reduction loops of the stage */
 } Guard;
 
-/* Before the body of the first `depth` loops of a stage: what it reads of a tensor some iterations later. */
+enum { PREFETCH_LINES = 64 /* that are fetched at once, at most */ };
+
+/* Before the body of the first `depth` loops of a stage: what it, or a loop around it, reads of a tensor some
+ * iterations later. */
 typedef struct Prefetch {
     const Tensor *tensor; /* as reads name it */
     int depth;
     Expr **low;       /* first index of each dimension in the later iteration, over loops */
     int64_t *extents; /* of each dimension */
+    Expr *part;       /* over loops: which of `parts` equal parts is fetched here; NULL: all of it */
+    int64_t parts;
 } Prefetch;
 
 struct NestStage {

@@ -2,16 +2,18 @@
  *
  * The box is the hull of all reads of the tensor in the body, including the stages that are computed there. A prefetch
  * touches no memory, so the later iteration need not exist. But the box must have a constant size and few cache lines,
- * because each line takes an instruction.
+ * because each line takes an instruction. With at= it may be large: the iterations of a loop further in fetch it in
+ * equal parts, so that memory works while the body computes.
  */
 #include "lower/nest/state.h"
-
-enum { LINE_LIMIT = 64 };
 
 bool apply_prefetch(NestState *state, const Prim *prim) {
     PrefetchOrder order = {.tensor = argument_tensor(state, prim, positional(prim, 0)), .prim = state->prim};
     order.loop = order.tensor != NULL ? argument_loop(state, prim, positional(prim, 1)) : NULL;
     if (order.loop == NULL || !argument_integer(state, prim, positional(prim, 2), &order.distance))
+        return false;
+    const PrimArg *at = prim_keyword(prim, "at");
+    if (at != NULL && (order.at = argument_loop(state, prim, at)) == NULL)
         return false;
     if (order.distance < 1 || order.distance > INT32_MAX)
         return refuse_at(state, positional(prim, 2), "prefetch looks at least 1 iteration ahead, not %lld",
@@ -29,6 +31,8 @@ typedef struct PrefetchReading {
     int count;               /* reads in the body */
     const Form **low;
     int64_t *extents;
+    Expr *part;    /* with order->at: which one is fetched, over loops; */
+    int64_t parts; /* and of how many; otherwise 1 */
 } PrefetchReading;
 
 static bool stands_still(const void *context, const Loop *loop) {
@@ -66,6 +70,11 @@ static bool unknown_distance(const PrefetchReading *reading, const Form *distanc
                        form_text(state, distance));
 }
 
+static bool refuse_vectorized(NestState *state, const Node *loop) {
+    return refuse_loop(state, loop, "%s is vectorized, so nothing is fetched for one of its iterations",
+                       loop_text(state, loop));
+}
+
 /* Widens the box by one dimension of a read. */
 static bool add_span(PrefetchReading *reading, const StageState *reader, const NestRead *access, int d) {
     NestState *state = reading->state;
@@ -101,6 +110,49 @@ static bool add_reads(PrefetchReading *reading, const StageState *reader) {
     return true;
 }
 
+/* --- equal parts -------------------------------------------------------------------------------------------------- */
+
+/* The iterations of a loop that have a part each: one more loop, further out. */
+static bool add_parts(PrefetchReading *reading, const Node *node) {
+    NestState *state = reading->state;
+    const Node *at = reading->order->at;
+    if (node->loop.extent < 0)
+        return refuse_loop(state, node,
+                           "how often %s runs is known only at run time, so %s does not fetch equal parts of %s",
+                           loop_text(state, node), loop_text(state, at), reading->order->tensor->name);
+    if (node->loop.kind == LOOP_VECTORIZED)
+        return refuse_vectorized(state, node);
+    Expr *whole = expr_binary(state->arena, OP_MUL, expr_var(state->arena, (Var *)&node->variable),
+                              expr_int(state->arena, reading->parts));
+    reading->part = expr_binary(state->arena, OP_ADD, whole, reading->part);
+    return !__builtin_mul_overflow(reading->parts, node->loop.extent, &reading->parts) ||
+           refuse_loop(state, at, "the parts that %s would fetch are too many to count", loop_text(state, at));
+}
+
+/* The parts of the box, and which of them is fetched: numbers the iterations of the loop that fetches, from the inside
+ * out to the loop that reads, through the places of the stages in between. */
+static bool find_parts(PrefetchReading *reading) {
+    NestState *state = reading->state;
+    const Node *loop = reading->order->loop, *at = reading->order->at;
+    reading->parts = 1;
+    if (at == NULL)
+        return true;
+    const StageState *stage = stage_of(at);
+    if (stage->nest.inlined || leaf_index(stage, at) < 0 || !stage_is_inside(stage, loop) ||
+        (stage == reading->stage && at->position <= loop->position))
+        return refuse_loop(state, at, "%s is not in the body of %s, so it cannot fetch for it", loop_text(state, at),
+                           loop_text(state, loop));
+    reading->part = expr_int(state->arena, 0);
+    for (const Node *last = at;; last = stage->at, stage = stage_of(last)) {
+        int first = stage == reading->stage ? loop->position + 1 : 0;
+        for (int i = last->position; i >= first; i--)
+            if (!add_parts(reading, stage->leaves.items[i]))
+                return false;
+        if (stage == reading->stage)
+            return true;
+    }
+}
+
 /* --- rules -------------------------------------------------------------------------------------------------------- */
 
 static bool check_producer(const PrefetchReading *reading) {
@@ -117,18 +169,31 @@ static bool check_producer(const PrefetchReading *reading) {
            refuse_stage(state, producer, "%s lives in registers: there is nothing to fetch", producer->name);
 }
 
-static bool check_lines(const PrefetchReading *reading) {
+/* The lines of the box, the last dimension's with one more, as rows begin anywhere; 0: more than `limit`. */
+static int64_t lines_of(const PrefetchReading *reading, int64_t limit) {
     const Tensor *tensor = reading->order->tensor;
     int64_t lines = 1, line = target_line_bytes(reading->state->nest.target) / element_info[tensor->type].bytes;
     for (int d = 0; d < tensor->rank; d++) {
         int64_t extent = reading->extents[d];
         extent = d == tensor->rank - 1 ? (extent - 1 + line - 1) / line + 1 : extent;
-        if (extent > LINE_LIMIT || (lines *= extent) > LINE_LIMIT)
-            return refuse_loop(reading->state, reading->order->loop,
-                               "an iteration of %s reads more than %d cache lines of %s",
-                               loop_text(reading->state, reading->order->loop), LINE_LIMIT, tensor->name);
+        if (__builtin_mul_overflow(lines, extent, &lines) || lines > limit)
+            return 0;
     }
-    return true;
+    return lines;
+}
+
+static bool check_lines(const PrefetchReading *reading) {
+    NestState *state = reading->state;
+    const Tensor *tensor = reading->order->tensor;
+    const Node *loop = reading->order->loop, *at = reading->order->at;
+    int64_t limit = reading->parts > INT64_MAX / PREFETCH_LINES ? INT64_MAX : reading->parts * PREFETCH_LINES;
+    if (lines_of(reading, limit) > 0)
+        return true;
+    if (at != NULL)
+        return refuse_loop(state, at, "an iteration of %s would fetch more than %d cache lines of %s",
+                           loop_text(state, at), PREFETCH_LINES, tensor->name);
+    return refuse_loop(state, loop, "an iteration of %s reads more than %d cache lines of %s", loop_text(state, loop),
+                       PREFETCH_LINES, tensor->name);
 }
 
 /* Whether there is nothing to fetch: the loop never runs, or the tensor has no elements. */
@@ -147,8 +212,7 @@ static bool check_body(const PrefetchReading *reading) {
                            reading->order->tensor->name);
     for (int i = 0; i <= loop->position; i++)
         if (reading->stage->leaves.items[i]->loop.kind == LOOP_VECTORIZED)
-            return refuse_loop(state, loop, "%s is vectorized, so nothing is fetched for one of its iterations",
-                               loop_text(state, reading->stage->leaves.items[i]));
+            return refuse_vectorized(state, reading->stage->leaves.items[i]);
     return is_empty(reading) || check_lines(reading);
 }
 
@@ -157,8 +221,13 @@ static bool check_body(const PrefetchReading *reading) {
 static void publish_prefetch(const PrefetchReading *reading) {
     NestState *state = reading->state;
     const PrefetchOrder *order = reading->order;
-    NestStage *nest = (NestStage *)&reading->stage->nest;
-    Prefetch made = {.tensor = order->tensor, .depth = order->loop->position + 1, .extents = reading->extents};
+    const Node *at = order->at != NULL ? order->at : order->loop;
+    NestStage *nest = at->loop.stage;
+    Prefetch made = {.tensor = order->tensor,
+                     .depth = at->position + 1,
+                     .extents = reading->extents,
+                     .part = reading->part,
+                     .parts = reading->parts};
     Expr *later = expr_binary(state->arena, OP_ADD, expr_var(state->arena, &order->loop->variable),
                               expr_int(state->arena, order->distance));
     bool moves = false;
@@ -193,7 +262,7 @@ static bool find_prefetch(NestState *state, const PrefetchOrder *order) {
         if (!reader->nest.inlined && stage_is_inside(reader, order->loop) && !add_reads(&reading, reader))
             return false;
     }
-    if (!check_body(&reading))
+    if (!find_parts(&reading) || !check_body(&reading))
         return false;
     publish_prefetch(&reading);
     return true;

@@ -135,7 +135,13 @@ static void print_prefetches(Text *text, const NestStage *stage, int depth, int 
             text_add(text, "%s%lld", d > 0 ? " x " : "", (long long)prefetch->extents[d]);
         text_add(text, "%s from (", prefetch->tensor->rank == 0 ? "one element" : "");
         print_exprs(text, ", ", prefetch->low, prefetch->tensor->rank);
-        text_add(text, ")\n");
+        text_add(text, ")");
+        if (prefetch->part != NULL) {
+            text_add(text, ", part ");
+            expr_print(text, prefetch->part);
+            text_add(text, " of %lld", (long long)prefetch->parts);
+        }
+        text_add(text, "\n");
     }
 }
 

@@ -156,7 +156,7 @@ typedef struct Alias {
  * is finished. */
 typedef struct PrefetchOrder {
     const Tensor *tensor;
-    Node *loop;
+    Node *loop, *at; /* at: in each iteration of it a part; NULL: all at once in the body of loop */
     int64_t distance;
     int prim;
 } PrefetchOrder;

@@ -502,11 +502,16 @@ static void suggest_cuts(Suggestions *list) {
     suggest_other_loops(list);
 }
 
-/* prefetch: the next iteration, then other loops that read the tensor. */
+/* prefetch: the next iteration, then other loops that read the tensor, or that fetch parts; or no parts. */
 static void suggest_prefetches(Suggestions *list) {
     suggest_number(list, index_of(list->prim, positional(list->prim, 2)), 1);
-    int where = index_of(list->prim, positional(list->prim, 1));
-    suggest_readers(list, where, tensor_named(list->state, positional(list->prim, 0)->name), NULL);
+    const Tensor *tensor = tensor_named(list->state, positional(list->prim, 0)->name);
+    const PrimArg *at = prim_keyword(list->prim, "at");
+    if (at != NULL)
+        suggest_readers(list, index_of(list->prim, at), tensor, NULL);
+    suggest_readers(list, index_of(list->prim, positional(list->prim, 1)), tensor, NULL);
+    if (at != NULL)
+        suggest_without(list, index_of(list->prim, at));
 }
 
 /* compute_root: the stages that are computed at loops. */

@@ -673,9 +673,10 @@ static const Tensor *read_place(Reader *r, ExprList *index) {
 }
 
 static Stmt *read_prefetch(Reader *r) {
+    bool far = accept(r, "far");
     ExprList index;
     const Tensor *tensor = read_place(r, &index);
-    return stmt_prefetch(r->arena, tensor, index.items, index.count, (Loc){0});
+    return stmt_prefetch(r->arena, tensor, index.items, index.count, far, (Loc){0});
 }
 
 static Stmt *read_store(Reader *r) {

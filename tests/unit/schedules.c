@@ -182,6 +182,9 @@ static bool make_prefetch(Maker *m) {
     add_name(m, NULL, program->tensors[pick(m, program->tensor_count)]->name);
     bool made = add_loop(m);
     add_integer(m, pick(m, 5));
+    const NestStage *fetching = pick(m, 2) ? pick_stage(m) : NULL;
+    if (fetching)
+        add_name(m, "at", loop_name(m, fetching, pick(m, fetching->loop_count)));
     return made;
 }
 

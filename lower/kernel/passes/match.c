@@ -217,7 +217,7 @@ static bool bodies_match(Match *match, Stmt *const *a, Stmt *const *b, int count
 
 bool stmts_match(Match *match, const Stmt *a, const Stmt *b) {
     if (a->kind != b->kind || a->count != b->count || a->otherwise_count != b->otherwise_count ||
-        a->index_count != b->index_count || a->keeps != b->keeps)
+        a->index_count != b->index_count || a->keeps != b->keeps || a->far != b->far)
         return false;
     if ((a->kind == STMT_FOR && !loops_match(match, a, b)) ||
         (a->kind == STMT_ALLOCATE && !allocations_match(match, a->tensor, b->tensor)) ||

@@ -318,7 +318,7 @@ static Stmt *unroll_store(Unroll *u, Stmt *stmt) {
 static Stmt *unroll_prefetch(Unroll *u, Stmt *stmt) {
     Expr **index = ARENA_ARRAY(u->arena, Expr *, 1);
     index[0] = unroll_expr(u, stmt->index[0]);
-    return index[0] == stmt->index[0] ? stmt : stmt_prefetch(u->arena, stmt->tensor, index, 1, stmt->loc);
+    return index[0] == stmt->index[0] ? stmt : stmt_prefetch(u->arena, stmt->tensor, index, 1, stmt->far, stmt->loc);
 }
 
 static void add_step(Unroll *u, StmtList *list) {
