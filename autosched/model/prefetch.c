@@ -171,21 +171,34 @@ static int count_accesses(const Profile *profile) {
     return count;
 }
 
-/* Builds the nest; statements from number `first` on that it refuses are left out. */
-static const Nest *build_without_refused(Arena *arena, Schedule *schedule, int first, const Nest *nest) {
-    const Nest *built = NULL;
-    while (schedule->count > first && !built) {
-        NestError error;
-        built = nest_build(arena, nest->program, schedule, NULL, nest->target, &error);
-        if (built)
-            return built;
-        if (error.prim < first)
-            return NULL;
-        for (int p = error.prim; p + 1 < schedule->count; p++)
-            schedule->prims[p] = schedule->prims[p + 1];
-        schedule->count--;
+static void remove_statement(Schedule *schedule, int number) {
+    for (int p = number; p + 1 < schedule->count; p++)
+        schedule->prims[p] = schedule->prims[p + 1];
+    schedule->count--;
+}
+
+/* Leaves out the statements from number `first` on that the nest refuses. False: it refuses another one. */
+static bool remove_refused(Schedule *schedule, int first, const Nest *nest, NestError *error) {
+    for (bool legal = false; !legal && schedule->count > first;) {
+        if (error->prim < first)
+            return false;
+        remove_statement(schedule, error->prim);
+        Arena *scratch = arena_new();
+        legal = nest_build(scratch, nest->program, schedule, NULL, nest->target, error) != NULL;
+        arena_free(scratch);
     }
-    return NULL;
+    return true;
+}
+
+/* The nest with the statements from number `first` on that are legal; NULL: there are none. */
+static const Nest *build_legal(Arena *arena, Schedule *schedule, int first, const Nest *nest) {
+    NestError error;
+    if (schedule->count == first)
+        return NULL;
+    const Nest *built = nest_build(arena, nest->program, schedule, NULL, nest->target, &error);
+    if (built || !remove_refused(schedule, first, nest, &error) || schedule->count == first)
+        return built;
+    return nest_build(arena, nest->program, schedule, NULL, nest->target, NULL);
 }
 
 Schedule *schedule_prefetch(Arena *arena, Schedule *schedule, const Nest **nest) {
@@ -200,7 +213,7 @@ Schedule *schedule_prefetch(Arena *arena, Schedule *schedule, const Nest **nest)
                 is_worth(&block, block.facts->machine))
                 add_statement(arena, made, &block);
         }
-    const Nest *built = build_without_refused(arena, made, schedule->count, *nest);
+    const Nest *built = build_legal(arena, made, schedule->count, *nest);
     arena_free(scratch);
     if (!built)
         return schedule;

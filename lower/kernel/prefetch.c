@@ -45,14 +45,6 @@ static void add_box(const Fetching *f) {
     }
 }
 
-/* The dimensions from this one on lie in the tensor as one row: all of the later ones are in the box whole. */
-static int first_of_row(const Fetching *f) {
-    int d = f->tensor->rank - 1;
-    for (int64_t whole; d > 0 && expr_is_int(f->tensor->dims[d], &whole) && f->prefetch->extents[d] == whole;)
-        d--;
-    return d;
-}
-
 /* The element `number` of the box's dimensions from `first` to before `end`, counted row by row: index by index. */
 static void decompose(const Fetching *f, Expr *number, int first, int end, Expr **index) {
     Arena *arena = f->b->arena;
@@ -67,19 +59,16 @@ static void decompose(const Fetching *f, Expr *number, int first, int end, Expr 
  * out of step with the lines ends in is left out. What the last part has too much is the last line again. */
 static void add_part(const Fetching *f) {
     Arena *arena = f->b->arena;
-    int rank = f->tensor->rank, row = rank > 0 ? first_of_row(f) : 0;
-    int64_t length = 1, lines, each;
-    for (int d = row; d < rank; d++)
-        length *= f->prefetch->extents[d];
-    int64_t in_row = lines = (length + f->line - 1) / f->line;
+    const Prefetch *prefetch = f->prefetch;
+    int rank = f->tensor->rank, row = prefetch->row;
+    int64_t lines = prefetch->lines, each = (lines + prefetch->parts - 1) / prefetch->parts, in_row = lines;
     for (int d = 0; d < row; d++)
-        lines *= f->prefetch->extents[d];
-    each = (lines + f->prefetch->parts - 1) / f->prefetch->parts;
-    Expr *first = expr_binary(arena, OP_MUL, build_expr(f->b, f->prefetch->part), expr_int(arena, each));
+        in_row /= prefetch->extents[d];
+    Expr *first = expr_binary(arena, OP_MUL, build_expr(f->b, prefetch->part), expr_int(arena, each));
     for (int64_t i = 0; i < each; i++) {
         Expr **index = ARENA_ARRAY(arena, Expr *, rank + 1);
         Expr *number = expr_binary(arena, OP_ADD, first, expr_int(arena, i));
-        if (each * f->prefetch->parts > lines)
+        if (each * prefetch->parts > lines)
             number = expr_binary(arena, OP_MIN, number, expr_int(arena, lines - 1));
         Expr *column = row > 0 ? expr_binary(arena, OP_MOD, number, expr_int(arena, in_row)) : number;
         decompose(f, expr_binary(arena, OP_DIV, number, expr_int(arena, in_row)), 0, row, index);

@@ -71,6 +71,8 @@ typedef struct Prefetch {
     int64_t *extents; /* of each dimension */
     Expr *part;       /* over loops: which of `parts` equal parts is fetched here; NULL: all of it */
     int64_t parts;
+    int row; /* of parts: the dimensions from this one on lie in memory as one row; and the lines of all of them */
+    int64_t lines;
 } Prefetch;
 
 struct NestStage {

@@ -33,6 +33,8 @@ typedef struct PrefetchReading {
     int64_t *extents;
     Expr *part;    /* with order->at: which one is fetched, over loops; */
     int64_t parts; /* and of how many; otherwise 1 */
+    int row;       /* the dimensions from this one on are one row */
+    int64_t lines;
 } PrefetchReading;
 
 static bool stands_still(const void *context, const Loop *loop) {
@@ -169,25 +171,40 @@ static bool check_producer(const PrefetchReading *reading) {
            refuse_stage(state, producer, "%s lives in registers: there is nothing to fetch", producer->name);
 }
 
-/* The lines of the box, the last dimension's with one more, as rows begin anywhere; 0: more than `limit`. */
-static int64_t lines_of(const PrefetchReading *reading, int64_t limit) {
+/* The first of the dimensions that lie in memory as one row: all after it are in the box whole. */
+static int first_of_row(const PrefetchReading *reading) {
     const Tensor *tensor = reading->order->tensor;
-    int64_t lines = 1, line = target_line_bytes(reading->state->nest.target) / element_info[tensor->type].bytes;
-    for (int d = 0; d < tensor->rank; d++) {
-        int64_t extent = reading->extents[d];
-        extent = d == tensor->rank - 1 ? (extent - 1 + line - 1) / line + 1 : extent;
-        if (__builtin_mul_overflow(lines, extent, &lines) || lines > limit)
-            return 0;
-    }
-    return lines;
+    int d = tensor->rank - 1;
+    for (int64_t whole; d > 0 && expr_is_int(tensor->dims[d], &whole) && reading->extents[d] == whole;)
+        d--;
+    return d > 0 ? d : 0;
 }
 
-static bool check_lines(const PrefetchReading *reading) {
+/* The lines of the box; 0: more than `limit`. All at once they are those of each of its rows in the last dimension,
+ * with one more, as rows begin anywhere. Parts are of rows that may be longer, counted in whole lines. */
+static int64_t lines_of(const PrefetchReading *reading, int row, int64_t limit) {
+    const Tensor *tensor = reading->order->tensor;
+    int64_t lines = 1, length = 1,
+            line = target_line_bytes(reading->state->nest.target) / element_info[tensor->type].bytes;
+    for (int d = row; d < tensor->rank; d++)
+        if (__builtin_mul_overflow(length, reading->extents[d], &length))
+            return 0;
+    if (tensor->rank > 0)
+        lines = (length - 1) / line + 1 + (reading->order->at == NULL && length > 1);
+    for (int d = 0; d < row && lines <= limit; d++)
+        if (__builtin_mul_overflow(lines, reading->extents[d], &lines))
+            return 0;
+    return lines <= limit ? lines : 0;
+}
+
+static bool check_lines(PrefetchReading *reading) {
     NestState *state = reading->state;
     const Tensor *tensor = reading->order->tensor;
     const Node *loop = reading->order->loop, *at = reading->order->at;
     int64_t limit = reading->parts > INT64_MAX / PREFETCH_LINES ? INT64_MAX : reading->parts * PREFETCH_LINES;
-    if (lines_of(reading, limit) > 0)
+    reading->row = at != NULL ? first_of_row(reading) : tensor->rank > 0 ? tensor->rank - 1 : 0;
+    reading->lines = lines_of(reading, reading->row, limit);
+    if (reading->lines > 0)
         return true;
     if (at != NULL)
         return refuse_loop(state, at, "an iteration of %s would fetch more than %d cache lines of %s",
@@ -204,7 +221,7 @@ static bool is_empty(const PrefetchReading *reading) {
     return false;
 }
 
-static bool check_body(const PrefetchReading *reading) {
+static bool check_body(PrefetchReading *reading) {
     NestState *state = reading->state;
     const Node *loop = reading->order->loop;
     if (reading->count == 0 || leaf_index(reading->stage, loop) < 0) /* the loop may be another stage's now */
@@ -227,7 +244,9 @@ static void publish_prefetch(const PrefetchReading *reading) {
                      .depth = at->position + 1,
                      .extents = reading->extents,
                      .part = reading->part,
-                     .parts = reading->parts};
+                     .parts = reading->parts,
+                     .row = reading->row,
+                     .lines = reading->lines};
     Expr *later = expr_binary(state->arena, OP_ADD, expr_var(state->arena, &order->loop->variable),
                               expr_int(state->arena, order->distance));
     bool moves = false;
