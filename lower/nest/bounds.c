@@ -569,6 +569,26 @@ static void guard_buffer(NestState *state, StageState *stage) {
 
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 
+/* What a step of a scan reads of its producers is of that step, even where its axis is cut into more values than the
+ * one: guards leave those out, and they have nothing to be computed from yet. Registers hold them all the same. */
+static void widen_producers(NestState *state, StageState *stage) {
+    const Form **axes = stage->axes;
+    int64_t extent;
+    bool guarded = scan_around(stage) != NULL && !(stage->scope_set && stage->scope == SCOPE_REGISTER);
+    stage->axes = ARENA_ARRAY(state->arena, const Form *, stage->root_count);
+    for (int r = 0; r < stage->root_count; r++) {
+        bool one = guarded && stage->boxed && r < stage->tensor->rank &&
+                   affine_is_int(stage->roots[r]->extent, &extent) && extent == 1;
+        stage->axes[r] = one ? stage->base[r] : axes[r];
+    }
+    for (int i = 0; i < stage->accesses.count; i++) {
+        const NestRead *access = &stage->accesses.items[i];
+        if (access->producer != NULL && access->producer->boxes != NULL)
+            widen_producer(state, stage, access);
+    }
+    stage->axes = axes;
+}
+
 static void finish_stage(NestState *state, StageState *stage) {
     find_domain(state, stage);
     unwrap_stage(state, stage);
@@ -580,11 +600,7 @@ static void finish_stage(NestState *state, StageState *stage) {
     guard_box(state, stage);
     guard_buffer(state, stage);
     guard_window(state, stage);
-    for (int i = 0; i < stage->accesses.count; i++) {
-        const NestRead *access = &stage->accesses.items[i];
-        if (access->producer != NULL && access->producer->boxes != NULL)
-            widen_producer(state, stage, access);
-    }
+    widen_producers(state, stage);
 }
 
 void finish_bounds(NestState *state) {
