@@ -509,8 +509,9 @@ typedef struct ThreadTime {
     double busy, alone, fork;
 } ThreadTime;
 
-/* What a stage does at the same time: arithmetic, traffic by level, and looking up pages. */
-enum { PART_ARITHMETIC, PART_TRAFFIC, PART_PAGES = PART_TRAFFIC + 3, PART_COUNT };
+/* What a stage does at the same time: arithmetic, traffic between the first two caches, filling the second one, and
+ * looking up pages. */
+enum { PART_ARITHMETIC, PART_NEAR, PART_FILL, PART_PAGES, PART_COUNT };
 
 /* Seconds of the longest part, and what it does not hide of the others. */
 static double overlapped(const double *seconds, const Machine *machine) {
@@ -519,7 +520,7 @@ static double overlapped(const double *seconds, const Machine *machine) {
     for (int i = 1; i < PART_COUNT; i++)
         longest = seconds[i] > seconds[longest] ? i : longest;
     for (int i = 0; i < PART_COUNT; i++) {
-        bool near = i == PART_TRAFFIC || (i == PART_ARITHMETIC && longest == PART_TRAFFIC);
+        bool near = i == PART_NEAR || (i == PART_ARITHMETIC && longest == PART_NEAR);
         lost += i == longest ? 0 : seconds[i] * (near ? machine->near_lost : machine->overlap_lost);
     }
     return seconds[longest] + lost;
@@ -544,16 +545,20 @@ static ThreadTime add_stage(const Profile *profile, const StageFacts *whole, con
     seconds[PART_ARITHMETIC] = (cycles + page_cycles(stage, block.serial) * block.runs) / machine->clock_rate;
     BlockEstimate all = block;
     block_shape(whole, &all);
+    double bytes[3], moved[3];
     for (int level = 0; level < 3; level++) {
         double cache = (double)machine->cache_bytes[level] * machine->usable_part[level];
         bool shared = level == LAST_CACHE; /* shared by all threads, as is the memory behind it */
-        double bytes = level == 0 ? near
+        bytes[level] = level == 0 ? near
                                   : traffic_bytes(profile, shared ? whole : stage, shared ? all.serial : block.serial,
                                                   cache, level);
-        seconds[PART_TRAFFIC + level] = bytes / machine->bytes_per_cycle[level] / machine->clock_rate;
-        seconds[PART_TRAFFIC + level] *= shared ? larger(part, machine->memory_part) : 1;
-        estimate->level[level] += seconds[PART_TRAFFIC + level];
+        moved[level] = bytes[level] / machine->bytes_per_cycle[level] / machine->clock_rate;
+        moved[level] *= shared ? larger(part, machine->memory_part) : 1;
+        estimate->level[level] += moved[level];
     }
+    double from_memory = smaller(bytes[LAST_CACHE] * part / larger(bytes[1], 1), 1);
+    seconds[PART_NEAR] = moved[0];
+    seconds[PART_FILL] = moved[LAST_CACHE] + moved[1] * (1 - from_memory); /* one line waits for the other */
     seconds[PART_PAGES] = page_walks(stage, block.serial) * machine->walk_cost / machine->clock_rate;
     bool own = !stage->stage->parent || stage->stage->parent->scan; /* it has loops of its own */
     double overhead = 0;
