@@ -107,23 +107,44 @@ static int lying_best(const Planner *planner, const PlanFunction *function) {
     return best;
 }
 
-/* The alternatives that are worth a close look, but for layouts. If there are many, a rough estimate picks the fastest:
- * the number of alternatives is a product over the calls. Returns their number. */
-static int look_closely(const Planner *planner, const PlanFunction *function, int *chosen) {
+/* The layout of its temporaries; NULL: as written. */
+static const char *layout_of(const Program *program) {
+    const struct Algorithm *last = program->algorithms + program->algorithm_count - 1;
+    return program->algorithm_count > 0 && last->only_lies ? last->name : NULL;
+}
+
+static bool has_layout(const Program *program, const char *layout) {
+    const char *own = layout_of(program);
+    return own && layout ? !strcmp(own, layout) : own == layout;
+}
+
+/* Whether it has another layout than the best of the program as written, in which there are such alternatives, too. */
+static bool lies_worse(const PlanFunction *function, const Program *program, int lying) {
+    const char *best = layout_of(function->programs[lying]);
+    bool known = !best;
+    for (int i = 1; i < function->count && !known; i++)
+        known = i != lying && function->programs[i]->algorithm_count > 1 && has_layout(function->programs[i], best);
+    return !program->algorithms[0].automatic && !has_layout(program, known ? best : NULL);
+}
+
+/* The alternatives that are worth a close look, but for layouts. If there are many, a glance picks the fastest: the
+ * number of alternatives is a product over the calls. Returns their number. */
+static int look_closely(const Planner *planner, const PlanFunction *function, int lying, int *chosen) {
     double seconds[CLOSE_LOOKS + 1];
+    bool *looked = ARENA_ARRAY(planner->arena, bool, function->count);
     int found = 0, others = 0;
-    for (int i = 1; i < function->count; i++)
-        others += !only_lies_otherwise(function->programs[i]);
+    for (int i = 1; i < function->count; i++) {
+        const Program *program = function->programs[i];
+        looked[i] = !only_lies_otherwise(program) && !lies_worse(function, program, lying);
+        others += looked[i];
+    }
     for (int i = 1; i < function->count; i++) {
         const Program *program = function->programs[i];
         double own = i;
-        if (only_lies_otherwise(program))
+        if (!looked[i])
             continue;
-        if (others > CLOSE_LOOKS) {
-            const Schedule *rough =
-                autosched_default(planner->arena, program, function->target, NULL, EFFORT_ROUGH, planner->seed);
-            own = estimated_seconds(planner->arena, program, rough, function->target);
-        }
+        if (others > CLOSE_LOOKS)
+            own = static_glance(program, function->target, planner->seed);
         int place = found < CLOSE_LOOKS ? found++ : CLOSE_LOOKS;
         for (; place > 0 && seconds[place - 1] > own; place--) {
             seconds[place] = seconds[place - 1];
@@ -155,7 +176,7 @@ static const Schedule *first_default(Planner *planner, const PlanFunction *funct
     *number = lying_best(planner, function);
     const Schedule *best = default_schedule(planner, function, *number, first_effort(planner));
     double seconds = compared_seconds(planner, function, *number, best);
-    int count = look_closely(planner, function, chosen);
+    int count = look_closely(planner, function, *number, chosen);
     for (int i = 0; i < count; i++) {
         const Schedule *schedule = default_schedule(planner, function, chosen[i], first_effort(planner));
         double estimate = compared_seconds(planner, function, chosen[i], schedule);

@@ -320,8 +320,19 @@ static void add_transposed(Arena *arena, Unit *unit, Program *program, const cha
     program->algorithms->only_lies = true;
 }
 
+/* Another alternative with its temporaries transposed: its algorithms, and the layout. */
+static void add_transposed_of(Arena *arena, Unit *unit, const Program *other, Program *program, const char *name) {
+    add_transposed(arena, unit, program, name);
+    struct Algorithm layout = program->algorithms[0];
+    program->algorithms = ARENA_ARRAY(arena, struct Algorithm, other->algorithm_count + 1);
+    for (int i = 0; i < other->algorithm_count; i++)
+        program->algorithms[i] = other->algorithms[i];
+    program->algorithms[other->algorithm_count] = layout;
+    program->algorithm_count = other->algorithm_count + 1;
+}
+
 void add_channels_last(Arena *arena, Unit *unit) {
-    int all = 0, inner = 0;
+    int all = 0, inner = 0, others = unit->alternative_count;
     bool possible = !unit->program->scan_count;
     Program *last = possible ? program_transposed(arena, unit->program, true, &all) : NULL;
     Program *inside = last ? program_transposed(arena, unit->program, false, &inner) : NULL;
@@ -329,4 +340,11 @@ void add_channels_last(Arena *arena, Unit *unit) {
         add_transposed(arena, unit, last, "channels_last");
     if (inside && inner < all)
         add_transposed(arena, unit, inside, "channels_inside");
+    for (int i = 0; last && i < others; i++) {
+        const Program *other = unit->alternatives[i];
+        bool written = other->algorithm_count > 0 && !other->algorithms[0].automatic;
+        Program *transposed = written ? program_transposed(arena, other, true, &all) : NULL;
+        if (transposed)
+            add_transposed_of(arena, unit, other, transposed, "channels_last");
+    }
 }

@@ -160,8 +160,13 @@ typedef struct Replacement {
     Definition *definition; /* the def that implements the called one */
     double error;
     Bounds parameters; /* the parameters that the implemented def has there */
+    double reuse;      /* elements_for_each_weight */
     bool used;
 } Replacement;
+
+/* The implementations of one alternative. */
+typedef LIST(Replacement) ChosenPlaces;
+typedef LIST(ChosenPlaces) ChosenList;
 
 typedef struct Algorithms {
     LIST(Replacement) found; /* while the program is made as written */
@@ -597,6 +602,10 @@ void note_places(CallFrame *frame, const char *name);
 /* The frame to continue with: the callee's, or that of the def that replaces it; NULL after an error. */
 CallFrame *enter_chosen(CallFrame *callee, const AstExpr *call, Actual *actuals, const char *name);
 /* Makes the unit's program with other algorithms. */
+/* mixed.c: elements of the first argument of a call for each element of its others; 0: not known. */
+double elements_for_each_weight(const CallFrame *frame);
+/* Adds choices in which some calls take an implementation, and others another one, or none. */
+void add_mixed(Arena *arena, const Algorithms *algorithms, ChosenList *list);
 void add_alternatives(Checker *checker, Definition *definition, const Bounds *bounds, bool defines, Unit *unit,
                       const Algorithms *algorithms);
 

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { COMBINATIONS_LIMIT = 9 }; /* if there are more, each implementation is taken alone, wherever it holds */
+enum { COMBINATIONS_LIMIT = 9 }; /* if there are more, some of them are tried: mixed.c */
 
 /* --- what is implemented ------------------------------------------------------------------------------------------ */
 
@@ -369,6 +369,7 @@ static void note_place(CallFrame *frame, const char *name, Definition *definitio
         !parameters_hold(frame, definition->ast) || !wheres_hold(frame, &definition->ast->implements_wheres))
         return;
     place.parameters = passed_parameters(frame, definition->ast);
+    place.reuse = elements_for_each_weight(frame);
     list_push(checker->arena, &frame->builder->algorithms->found, place);
 }
 
@@ -473,51 +474,84 @@ static int options_at(const Algorithms *algorithms, const char *name) {
 }
 
 /* Choice number `number`: one digit for each place, where 0 means "as written". */
-static int choose(const Algorithms *algorithms, const char *const *names, int name_count, int number,
-                  Replacement *chosen) {
-    int count = 0;
+static ChosenPlaces choose(Arena *arena, const Algorithms *algorithms, const char *const *names, int name_count,
+                           int number) {
+    ChosenPlaces chosen = {0};
     for (int n = 0; n < name_count; n++) {
         int options = options_at(algorithms, names[n]), option = number % options;
         number /= options;
         for (int i = 0; i < algorithms->found.count; i++)
             if (strcmp(algorithms->found.items[i].name, names[n]) == 0 && --option == 0)
-                chosen[count++] = algorithms->found.items[i];
+                list_push(arena, &chosen, algorithms->found.items[i]);
     }
-    return count;
+    return chosen;
 }
 
-/* Takes the implementation wherever it holds. False if that has been done for an earlier place. */
-static bool choose_everywhere(const Algorithms *algorithms, int first, Replacement *chosen, int *count) {
-    *count = 0;
-    for (int i = 0; i < algorithms->found.count; i++)
-        if (algorithms->found.items[i].definition == algorithms->found.items[first].definition) {
-            if (i < first)
-                return false;
-            chosen[(*count)++] = algorithms->found.items[i];
+/* Takes each implementation wherever it holds. */
+static void add_everywhere(Arena *arena, const Algorithms *algorithms, ChosenList *list) {
+    for (int first = 0; first < algorithms->found.count; first++) {
+        ChosenPlaces chosen = {0};
+        bool done = false; /* for an earlier place */
+        for (int i = 0; i < algorithms->found.count; i++)
+            if (algorithms->found.items[i].definition == algorithms->found.items[first].definition) {
+                done |= i < first;
+                list_push(arena, &chosen, algorithms->found.items[i]);
+            }
+        if (!done)
+            list_push(arena, list, chosen);
+    }
+}
+
+static const Replacement *found_for(const Algorithms *algorithms, const Prim *prim) {
+    const PrimArg *at = prim_keyword(prim, "at");
+    for (int i = 0; prim->op == PRIM_ALGORITHM && i < algorithms->found.count; i++) {
+        const Replacement *found = &algorithms->found.items[i];
+        if (strcmp(found->definition->ast->name.text, prim->args[0].name) == 0 &&
+            strcmp(found->name, at ? at->name : "") == 0)
+            return found;
+    }
+    return NULL;
+}
+
+/* What the blocks of the source name. */
+static void add_named(Arena *arena, const Algorithms *algorithms, const Unit *unit, ChosenList *list) {
+    for (int s = 0; s < unit->schedule_count; s++) {
+        ChosenPlaces chosen = {0};
+        for (int p = 0; p < unit->schedules[s]->count; p++) {
+            const Replacement *found = found_for(algorithms, &unit->schedules[s]->prims[p]);
+            if (found)
+                list_push(arena, &chosen, *found);
         }
-    return true;
+        if (chosen.count > 0)
+            list_push(arena, list, chosen);
+    }
+}
+
+/* All combinations, or if they are too many those of a kind, and those that blocks name. */
+static ChosenList list_choices(Arena *arena, const Algorithms *algorithms, const Unit *unit) {
+    ChosenList list = {0};
+    int combinations = 1;
+    const char **names = ARENA_ARRAY(arena, const char *, algorithms->found.count + 1);
+    int name_count = distinct_places(algorithms, names);
+    for (int n = 0; n < name_count && combinations <= COMBINATIONS_LIMIT; n++)
+        combinations *= options_at(algorithms, names[n]);
+    if (combinations > COMBINATIONS_LIMIT) {
+        add_everywhere(arena, algorithms, &list);
+        add_mixed(arena, algorithms, &list);
+        add_named(arena, algorithms, unit, &list);
+        return list;
+    }
+    for (int i = 1; i < combinations; i++)
+        list_push(arena, &list, choose(arena, algorithms, names, name_count, i));
+    return list;
 }
 
 void add_alternatives(Checker *checker, Definition *definition, const Bounds *bounds, bool defines, Unit *unit,
                       const Algorithms *algorithms) {
-    Arena *arena = checker->arena;
-    int found = algorithms->found.count, combinations = 1, count;
-    const char **names = ARENA_ARRAY(arena, const char *, found + 1);
-    int name_count = distinct_places(algorithms, names);
-    for (int n = 0; n < name_count && combinations <= COMBINATIONS_LIMIT; n++)
-        combinations *= options_at(algorithms, names[n]);
-    bool all = combinations <= COMBINATIONS_LIMIT;
-    unit->alternatives = ARENA_ARRAY(arena, Program *, all ? combinations : found);
-    for (int i = 1; all && i < combinations; i++) {
-        Replacement *chosen = ARENA_ARRAY(arena, Replacement, found);
-        count = choose(algorithms, names, name_count, i, chosen);
-        add_alternative(checker, definition, bounds, defines, unit, chosen, count);
-    }
-    for (int i = 0; !all && i < found; i++) {
-        Replacement *chosen = ARENA_ARRAY(arena, Replacement, found);
-        if (choose_everywhere(algorithms, i, chosen, &count))
-            add_alternative(checker, definition, bounds, defines, unit, chosen, count);
-    }
+    ChosenList list = list_choices(checker->arena, algorithms, unit);
+    unit->alternatives = ARENA_ARRAY(checker->arena, Program *, list.count + 1);
+    for (int i = 0; i < list.count; i++)
+        add_alternative(checker, definition, bounds, defines, unit, list.items[i].items, list.items[i].count);
 }
 
 void move_requirements(Arena *arena, Program *program, const int *places) {

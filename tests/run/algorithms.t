@@ -17,6 +17,7 @@ one() {
     for sizes in 'H=3, W=3, P=0' 'H=1, W=2, P=1' 'H=4, W=7, P=1' 'H=9, W=5, P=2' 'H=5, W=17, P=1'; do
         one conv2d_nhwc winograd2 "$sizes, KH=3, KW=3"
         one conv2d_nhwc winograd4 "$sizes, KH=3, KW=3"
+        one conv2d winograd2 "$sizes, KH=3, KW=3"
         one conv2d winograd4 "$sizes, KH=3, KW=3"
     done
     for sizes in 'L=3, P=0' 'L=1, P=1' 'L=4, P=2' 'L=7, P=0' 'L=18, P=1'; do
