@@ -10,8 +10,8 @@
 #include <string.h>
 
 enum { CLOSE_LOOKS = 2 };
-static const double needed_gain = 0.88; /* the estimate of another algorithm must be at most this part of the one as
-                                         * written to be chosen without measuring */
+static const double needed_gain = 0.12; /* by this part another algorithm of a call must be estimated to be faster than
+                                         * the one as written, to be chosen without measuring */
 static const double layout_gain = 0.99; /* of a first glance at other layouts */
 
 /* --- blocks --- */
@@ -127,8 +127,8 @@ static bool lies_worse(const PlanFunction *function, const Program *program, int
     return !program->algorithms[0].automatic && !has_layout(program, known ? best : NULL);
 }
 
-/* The alternatives that are worth a close look, but for layouts. If there are many, a glance picks the fastest: the
- * number of alternatives is a product over the calls. Returns their number. */
+/* The alternatives that are worth a close look, but for layouts. If there are many, a glance picks the fastest of those
+ * that are faster than the program as written: the number of alternatives is a product over the calls. Returns their number. */
 static int look_closely(const Planner *planner, const PlanFunction *function, int lying, int *chosen) {
     double seconds[CLOSE_LOOKS + 1];
     bool *looked = ARENA_ARRAY(planner->arena, bool, function->count);
@@ -138,13 +138,17 @@ static int look_closely(const Planner *planner, const PlanFunction *function, in
         looked[i] = !only_lies_otherwise(program) && !lies_worse(function, program, lying);
         others += looked[i];
     }
+    bool many = others > CLOSE_LOOKS;
+    double limit = many ? static_glance(function->programs[lying], function->target, planner->seed) : HUGE_VAL;
     for (int i = 1; i < function->count; i++) {
         const Program *program = function->programs[i];
         double own = i;
         if (!looked[i])
             continue;
-        if (others > CLOSE_LOOKS)
+        if (many)
             own = static_glance(program, function->target, planner->seed);
+        if (own > limit)
+            continue;
         int place = found < CLOSE_LOOKS ? found++ : CLOSE_LOOKS;
         for (; place > 0 && seconds[place - 1] > own; place--) {
             seconds[place] = seconds[place - 1];
@@ -161,13 +165,16 @@ static Effort first_effort(const Planner *planner) {
     return planner->effort > EFFORT_MODEL ? EFFORT_MODEL : planner->effort;
 }
 
-/* The model estimates fast algorithms less well than the program as written, so they must be better by a margin. The
- * same operations in other stages it estimates as well. */
+/* The model estimates fast algorithms less well than the program as written, so they must be better by a margin. Its
+ * errors for several calls cancel in part. The same operations in other stages it estimates as well. */
 static double compared_seconds(const Planner *planner, const PlanFunction *function, int number,
                                const Schedule *schedule) {
     const Program *program = function->programs[number];
-    bool other = program->algorithm_count > 0 && !program->algorithms[0].automatic;
-    return estimated_seconds(planner->arena, program, schedule, function->target) / (other ? needed_gain : 1);
+    int calls = 0;
+    for (int i = 0; i < program->algorithm_count; i++)
+        calls += !program->algorithms[i].automatic;
+    double margin = calls > 0 ? needed_gain / sqrt(calls) : 0;
+    return estimated_seconds(planner->arena, program, schedule, function->target) / (1 - margin);
 }
 
 /* The default schedule for the algorithm that the static model estimates as fastest. */
