@@ -10,8 +10,8 @@
 #include <string.h>
 
 enum { CLOSE_LOOKS = 2 };
-static const double needed_gain = 0.12; /* by this part another algorithm of a call must be estimated to be faster than
-                                         * the one as written, to be chosen without measuring */
+static const double needed_gain = 0.12; /* by this part another algorithm of a call must be estimated to be faster
+                                         * than the one as written, to be chosen without measuring */
 static const double layout_gain = 0.99; /* of a first glance at other layouts */
 
 /* --- blocks --- */
@@ -128,7 +128,7 @@ static bool lies_worse(const PlanFunction *function, const Program *program, int
 }
 
 /* The alternatives that are worth a close look, but for layouts. If there are many, a glance picks the fastest of those
- * that are faster than the program as written: the number of alternatives is a product over the calls. Returns their number. */
+ * that are faster than the program as written: their number is a product over the calls. Returns how many. */
 static int look_closely(const Planner *planner, const PlanFunction *function, int lying, int *chosen) {
     double seconds[CLOSE_LOOKS + 1];
     bool *looked = ARENA_ARRAY(planner->arena, bool, function->count);
