@@ -109,8 +109,8 @@ static int lying_best(const Planner *planner, const PlanFunction *function) {
 
 /* The layout of its temporaries; NULL: as written. */
 static const char *layout_of(const Program *program) {
-    const struct Algorithm *last = program->algorithms + program->algorithm_count - 1;
-    return program->algorithm_count > 0 && last->only_lies ? last->name : NULL;
+    int count = program->algorithm_count;
+    return count > 0 && program->algorithms[count - 1].only_lies ? program->algorithms[count - 1].name : NULL;
 }
 
 static bool has_layout(const Program *program, const char *layout) {

@@ -72,9 +72,12 @@ static bool unknown_distance(const PrefetchReading *reading, const Form *distanc
                        form_text(state, distance));
 }
 
-static bool refuse_vectorized(NestState *state, const Node *loop) {
-    return refuse_loop(state, loop, "%s is vectorized, so nothing is fetched for one of its iterations",
-                       loop_text(state, loop));
+/* Whether each iteration of the loop, and of those inside it, is a body of its own. */
+static bool check_iterations(NestState *state, const Node *loop) {
+    bool vectorized = loop->loop.kind == LOOP_VECTORIZED;
+    return (!vectorized && loop->loop.kind != LOOP_TENSORIZED) ||
+           refuse_loop(state, loop, "%s is %s, so nothing is fetched for one of its iterations", loop_text(state, loop),
+                       vectorized ? "vectorized" : "run by an instruction");
 }
 
 /* Widens the box by one dimension of a read. */
@@ -122,8 +125,8 @@ static bool add_parts(PrefetchReading *reading, const Node *node) {
         return refuse_loop(state, node,
                            "how often %s runs is known only at run time, so %s does not fetch equal parts of %s",
                            loop_text(state, node), loop_text(state, at), reading->order->tensor->name);
-    if (node->loop.kind == LOOP_VECTORIZED)
-        return refuse_vectorized(state, node);
+    if (!check_iterations(state, node))
+        return false;
     Expr *whole = expr_binary(state->arena, OP_MUL, expr_var(state->arena, (Var *)&node->variable),
                               expr_int(state->arena, reading->parts));
     reading->part = expr_binary(state->arena, OP_ADD, whole, reading->part);
@@ -228,8 +231,8 @@ static bool check_body(PrefetchReading *reading) {
         return refuse_loop(state, loop, "nothing in the body of %s reads %s", loop_text(state, loop),
                            reading->order->tensor->name);
     for (int i = 0; i <= loop->position; i++)
-        if (reading->stage->leaves.items[i]->loop.kind == LOOP_VECTORIZED)
-            return refuse_vectorized(state, reading->stage->leaves.items[i]);
+        if (!check_iterations(state, reading->stage->leaves.items[i]))
+            return false;
     return is_empty(reading) || check_lines(reading);
 }
 
