@@ -160,6 +160,16 @@ static int look_closely(const Planner *planner, const PlanFunction *function, in
     return found;
 }
 
+void plan_worth(const Planner *planner, const PlanFunction *function, bool *worth) {
+    int chosen[CLOSE_LOOKS + 1];
+    bool many = function->count > MANY_PROGRAMS;
+    for (int i = 0; i < function->count; i++)
+        worth[i] = !many || i == 0 || function->programs[i]->algorithms[0].automatic;
+    int count = many ? look_closely(planner, function, lying_best(planner, function), chosen) : 0;
+    for (int i = 0; i < count; i++)
+        worth[chosen[i]] = true;
+}
+
 /* The effort for comparing algorithms. A larger one is spent only on the chosen algorithm. */
 static Effort first_effort(const Planner *planner) {
     return planner->effort > EFFORT_MODEL ? EFFORT_MODEL : planner->effort;

@@ -71,6 +71,11 @@ const Schedule *plan_named(Arena *arena, const Schedule *schedule, const char *s
 Plan plan_of(const Planner *planner, const PlanFunction *function, int number, const Schedule *schedule,
              PlanOrigin origin);
 
+/* Fills worth[function->count]: of more than MANY_PROGRAMS, those that are worth a search or a close look: the one as
+ * written, those that the compiler makes itself, and the most promising of the others at a glance. */
+enum { MANY_PROGRAMS = 10 };
+void plan_worth(const Planner *planner, const PlanFunction *function, bool *worth);
+
 /* By the first of these that there is: the user's block where it is exact, the best record, the default. Fast
  * algorithms must be estimated as better by a margin. */
 Plan autosched_choose(Planner *planner, const PlanFunction *function);

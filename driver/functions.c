@@ -137,6 +137,37 @@ static const Unit *unit_like_packing(Compilation *c, const Unit *unit, const Tar
     return bound ? bound : unit;
 }
 
+/* Adds those that are worth trying for a unit of as many programs. */
+static void add_worth(Compilation *c, const PlanFunction *asked, bool *worth) {
+    bool *own = ARENA_ARRAY(c->arena, bool, asked->count);
+    plan_worth(&c->planner, asked, own);
+    for (int i = 0; i < asked->count; i++)
+        worth[i] |= own[i];
+}
+
+/* The unit with the alternatives that are worth trying, with arguments as they are or packed. */
+static const Unit *unit_of_worth(Compilation *c, const Function *function) {
+    const Unit *unit = function->unit;
+    bool chooses = c->planner.effort >= EFFORT_ROUGH && c->options->mode != MODE_SYNTAX;
+    if (function->asked.count <= MANY_PROGRAMS || !chooses)
+        return unit;
+    bool *worth = ARENA_ARRAY(c->arena, bool, function->asked.count);
+    add_worth(c, &function->asked, worth);
+    const Unit *packed = c->options->mode == MODE_RUN ? NULL : packing_unit(c, unit, function->target);
+    if (packed) {
+        PlanFunction asked = asked_of(c, packed, function->target);
+        add_worth(c, &asked, worth);
+    }
+    Unit *made = ARENA_NEW(c->arena, Unit);
+    *made = *unit;
+    made->alternatives = ARENA_ARRAY(c->arena, Program *, unit->alternative_count);
+    made->alternative_count = 0;
+    for (int i = 0; i < unit->alternative_count; i++)
+        if (worth[i + 1])
+            made->alternatives[made->alternative_count++] = unit->alternatives[i];
+    return made;
+}
+
 Function *function_of(Compilation *c, const Unit *source, const Target *target) {
     Function *first = address_map_get(&c->functions, source);
     for (Function *known = first; known; known = known->of_unit)
@@ -147,6 +178,8 @@ Function *function_of(Compilation *c, const Unit *source, const Target *target) 
     if (!function->unit || !check_schedule(c, function->unit, target))
         return NULL;
     function->unit = unit_like_packing(c, function->unit, target);
+    function->asked = asked_of(c, function->unit, target);
+    function->unit = unit_of_worth(c, function);
     function->asked = asked_of(c, function->unit, target);
     bind_versions(c, function);
     function->of_unit = first;
