@@ -85,6 +85,11 @@ static const Schedule *default_schedule(Planner *planner, const PlanFunction *fu
                              planner->seed);
 }
 
+/* Whether the compiler itself made it of the program as written. */
+static bool is_automatic(const Program *program) {
+    return program->algorithm_count > 0 && program->algorithms[0].automatic;
+}
+
 /* Whether it is the program as written but for the layouts of its temporaries. */
 static bool only_lies_otherwise(const Program *program) {
     return program->algorithm_count == 1 && program->algorithms[0].only_lies;
@@ -124,7 +129,7 @@ static bool lies_worse(const PlanFunction *function, const Program *program, int
     bool known = !best;
     for (int i = 1; i < function->count && !known; i++)
         known = i != lying && function->programs[i]->algorithm_count > 1 && has_layout(function->programs[i], best);
-    return !program->algorithms[0].automatic && !has_layout(program, known ? best : NULL);
+    return !is_automatic(program) && !has_layout(program, known ? best : NULL);
 }
 
 /* The alternatives that are worth a close look, but for layouts. If there are many, a glance picks the fastest of those
@@ -164,7 +169,7 @@ void plan_worth(const Planner *planner, const PlanFunction *function, bool *wort
     int chosen[CLOSE_LOOKS + 1];
     bool many = function->count > MANY_PROGRAMS;
     for (int i = 0; i < function->count; i++)
-        worth[i] = !many || i == 0 || function->programs[i]->algorithms[0].automatic;
+        worth[i] = !many || i == 0 || is_automatic(function->programs[i]);
     int count = many ? look_closely(planner, function, lying_best(planner, function), chosen) : 0;
     for (int i = 0; i < count; i++)
         worth[chosen[i]] = true;

@@ -43,6 +43,12 @@ source "$dense export f(N=96, I=771, O=1000)"
 if runs_here x86-64-v4; then
     like "$(chosen)" 'prefetch\(w_p' "a panel of another length"
     runs "computes the same" "$TENSORC" -run -O2 --target=x86-64-v4 --threads=1 --db=none.db file.tensor
+    {
+        printf '\223NUMPY\001\000\166\000'
+        printf '%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (1000, 771), }"
+        head -c $((1000 * 771 * 4)) /dev/zero | tr '\0' '\077'
+    } >w.npy
+    source "$dense export f(N=96, w=\"w.npy\")"
     runs "is tuned" "$TENSORC" -O tune --trials=8 --target=x86-64-v4 --threads=1 --db=tune.db -c file.tensor -o file.o
     like "$("$TENSORC" db export --db=tune.db | grep -c 'prefetch(')" '^[1-9]' "what is measured fetches ahead, too"
 else
