@@ -601,11 +601,11 @@ bool check_implemented_results(Checker *checker, const Definition *definition);
 void note_places(CallFrame *frame, const char *name);
 /* The frame to continue with: the callee's, or that of the def that replaces it; NULL after an error. */
 CallFrame *enter_chosen(CallFrame *callee, const AstExpr *call, Actual *actuals, const char *name);
-/* Makes the unit's program with other algorithms. */
 /* mixed.c: elements of the first argument of a call for each element of its others; 0: not known. */
 double elements_for_each_weight(const CallFrame *frame);
 /* Adds choices in which some calls take an implementation, and others another one, or none. */
 void add_mixed(Arena *arena, const Algorithms *algorithms, ChosenList *list);
+/* Makes the unit's program with other algorithms. */
 void add_alternatives(Checker *checker, Definition *definition, const Bounds *bounds, bool defines, Unit *unit,
                       const Algorithms *algorithms);
 

@@ -71,7 +71,7 @@ static bool same_options(const ReplacedCall *a, const ReplacedCall *b) {
     return same;
 }
 
-/* The places that have the same options as most. */
+/* The calls that have the same options as most. */
 static ReplacedCalls largest_family(Arena *arena, const ReplacedCalls *calls) {
     ReplacedCalls largest = {0};
     for (int i = 0; i < calls->count; i++) {

@@ -15,7 +15,7 @@ enum {
     LEAST_BYTES = 2048, /* of a block: hardware brings less than that in time */
     LEAST_RUNS = 2,     /* of the loops inside, over the same block: they leave time to fetch the next one */
     LEAST_STEPS = 8,    /* operations on vectors for each line that is fetched beside them */
-    MOST_LINES = 24     /* that are fetched at once: half of what may be on its way into the first cache */
+    MOST_LINES = 24     /* that are fetched at once, where a loop further in can fetch fewer */
 };
 
 /* A block of an operand that the iterations of one loop read, each another one. */
