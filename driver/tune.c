@@ -8,6 +8,7 @@
 #include "driver/inputs.h"
 #include "lang/ending_signals.h"
 #include "lang/terminal.h"
+#include "sema/interpreter.h"
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -114,6 +115,27 @@ bool tuned_plan(Compilation *c, const Function *function, Plan *plan) {
 
 /* --- what the searches are lent --- */
 
+/* Above so many operations, about two seconds, the interpreter does not compute the values. */
+static const double long_cost = 1e8;
+
+/* NULL: the interpreter computes the values. */
+static const ReferenceProgram *reference_for(TunedFile *file, const Program *program, const Target *target) {
+    Compilation *c = file->compilation;
+    const Program *meaning = program_meaning(program);
+    int64_t sizes[1];
+    ReferenceProgram *reference = address_map_get(&file->references, meaning);
+    if (!reference) {
+        reference = ARENA_NEW(c->arena, ReferenceProgram);
+        if (interpreter_cost(meaning, sizes) > long_cost)
+            reference->program = program_exposed(c->arena, meaning);
+        if (reference->program)
+            reference->schedule =
+                autosched_default(c->arena, reference->program, target, NULL, EFFORT_ROUGH, c->options->seed);
+        address_map_set(c->arena, &file->references, meaning, reference);
+    }
+    return reference->program ? reference : NULL;
+}
+
 static ToolchainOptions toolchain_options(const TunedFile *file, const Function *function, double end) {
     Compilation *c = file->compilation;
     const Options *o = c->options;
@@ -126,6 +148,7 @@ static ToolchainOptions toolchain_options(const TunedFile *file, const Function 
                               .stop = &stop_requested,
                               .locks_warned = &c->locks_warned,
                               .answered = &c->runner_answered,
+                              .verbose = o->verbose,
                               .deadline = end};
 }
 
@@ -137,6 +160,8 @@ static Toolchain *const *open_for_function(void *context, int number, double end
     ToolchainOptions options = toolchain_options(file, function, end);
     options.inputs = file->inputs[number];
     options.given = given_inputs(c, function->unit->program);
+    if (!asked->programs[0]->size_count)
+        options.reference = reference_for(file, asked->programs[0], asked->target);
     for (int i = 0; i < asked->count; i++)
         know_constants(c->arena, asked->programs[i], asked->target); /* once here, not for each candidate */
     return toolchains_open(c->arena, asked->programs, asked->count, asked->target, &options, why, transient);
@@ -157,6 +182,7 @@ static const Toolchain *open_for_task(void *context, int number, Program *progra
     const char *why;
     bool transient;
     programs[0] = program;
+    options.reference = reference_for(file, program, target);
     know_constants(c->arena, program, target);
     Toolchain *const *opened = toolchains_open(c->arena, programs, 1, target, &options, &why, &transient);
     return opened ? opened[0] : NULL;

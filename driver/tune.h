@@ -20,6 +20,7 @@ typedef struct TunedFile {
     PlanFunction *asked;
     void *const **inputs; /* by argument; NULL: all are random */
     const char **unfit;   /* of search_inputs */
+    Map references;       /* by program: what the values that results are compared with come from */
     int count;
     ShownSearches *shown;
     int current;        /* the function that is searched now */

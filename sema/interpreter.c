@@ -49,11 +49,11 @@ static bool set_dims(Interpreter *interpreter, Storage *storage, const char **wh
     return true;
 }
 
-static char *argument_data(const Interpreter *interpreter, const Tensor *tensor) {
+static char *argument_data(const Interpreter *interpreter, const Tensor *tensor, void *const *data) {
     const Program *program = interpreter->program;
     for (int i = 0; i < program->argument_count; i++)
         if (program->arguments[i].tensor == tensor)
-            return interpreter->arguments[i];
+            return data[i];
     return NULL;
 }
 
@@ -66,11 +66,14 @@ static void add_storage(Interpreter *interpreter, const Tensor *tensor) {
     storage->tensor = tensor;
     storage->exact = true;
     if (tensor->role == ROLE_INPUT)
-        storage->data = argument_data(interpreter, tensor);
+        storage->data = argument_data(interpreter, tensor, interpreter->arguments);
     else if (tensor->role == ROLE_CONSTANT)
         storage->data = (char *)tensor->data;
     else if (tensor->role == ROLE_INITIAL)
-        storage->data = argument_data(interpreter, tensor->buffer);
+        storage->data = argument_data(interpreter, tensor->buffer, interpreter->arguments);
+    else if (tensor->role == ROLE_OUTPUT && interpreter->results)
+        storage->data = argument_data(interpreter, tensor, interpreter->results);
+    storage->given = tensor->role == ROLE_OUTPUT && storage->data;
 }
 
 /* How many initial values are read; add: they get memory. */
@@ -230,8 +233,8 @@ static bool set_up(Interpreter *interpreter, const int64_t *sizes, int *status, 
     return contents_fit(interpreter, status, why);
 }
 
-Interpreter *interpreter_new(const Program *program, const int64_t *sizes, void *const *arguments, int *status,
-                             const char **why) {
+Interpreter *interpreter_of_results(const Program *program, const int64_t *sizes, void *const *arguments,
+                                    void *const *results, int *status, const char **why) {
     Arena *arena = arena_new();
     Interpreter *interpreter = ARENA_NEW(arena, Interpreter);
     const char *reason = NULL;
@@ -239,6 +242,7 @@ Interpreter *interpreter_new(const Program *program, const int64_t *sizes, void 
     interpreter->arena = arena;
     interpreter->program = program;
     interpreter->arguments = arguments;
+    interpreter->results = results;
     bool fine = set_up(interpreter, sizes, &result, &reason);
     if (status)
         *status = result;
@@ -248,6 +252,11 @@ Interpreter *interpreter_new(const Program *program, const int64_t *sizes, void 
         return interpreter;
     arena_free(arena);
     return NULL;
+}
+
+Interpreter *interpreter_new(const Program *program, const int64_t *sizes, void *const *arguments, int *status,
+                             const char **why) {
+    return interpreter_of_results(program, sizes, arguments, NULL, status, why);
 }
 
 void interpreter_free(Interpreter *interpreter) {
@@ -266,7 +275,8 @@ void interpreter_tensor(Interpreter *interpreter, const Tensor *tensor, void *da
         memcpy(data, storage->data, (size_t)storage->elements * (size_t)element_info[tensor->type].bytes);
 }
 
-Evaluated interpreter_element(Interpreter *interpreter, const Tensor *tensor, const int64_t *index) {
+static Evaluated element_at(Interpreter *interpreter, const Tensor *tensor, const int64_t *index,
+                            Evaluated (*evaluate)(Interpreter *, Storage *, int64_t)) {
     Storage *storage = storage_of(interpreter, tensor);
     int64_t element = 0;
     for (int d = 0; d < tensor->rank; d++) {
@@ -274,9 +284,26 @@ Evaluated interpreter_element(Interpreter *interpreter, const Tensor *tensor, co
         element += index[d] * storage->strides[d];
     }
     StackLimit before = stack_widen(interpreter->program->stage_count);
-    Evaluated value = evaluated_element(interpreter, storage, element);
+    Evaluated value = evaluate(interpreter, storage, element);
     stack_restore(before);
     return value;
+}
+
+Evaluated interpreter_element(Interpreter *interpreter, const Tensor *tensor, const int64_t *index) {
+    return element_at(interpreter, tensor, index, evaluated_element);
+}
+
+Evaluated interpreter_step(Interpreter *interpreter, const Tensor *tensor, const int64_t *index) {
+    return element_at(interpreter, tensor, index, computed_element);
+}
+
+bool interpreter_is_exact(Interpreter *interpreter, const Tensor *tensor) {
+    return storage_of(interpreter, tensor)->exact;
+}
+
+double interpreter_step_cost(const Interpreter *interpreter, const Tensor *tensor) {
+    const StageCode *code = storage_of((Interpreter *)interpreter, tensor)->code;
+    return code->operations * (double)code->reduction_points;
 }
 
 double interpreter_cost(const Program *program, const int64_t *sizes) {

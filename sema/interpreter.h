@@ -17,6 +17,10 @@ typedef struct Interpreter Interpreter;
  * requirement does not hold (with its status in *status) or if memory does not suffice. */
 Interpreter *interpreter_new(const Program *program, const int64_t *sizes, void *const *arguments, int *status,
                              const char **why);
+/* What each stage means by itself: what an object wrote into the outputs (results, by argument) is taken for their
+ * exact contents where others read it. arguments: as above, with the initial contents of outputs. */
+Interpreter *interpreter_of_results(const Program *program, const int64_t *sizes, void *const *arguments,
+                                    void *const *results, int *status, const char **why);
 /* From now on magnitudes and bounds are not needed, so computing is cheaper. */
 void interpreter_values_only(Interpreter *interpreter);
 void interpreter_free(Interpreter *interpreter);
@@ -29,6 +33,12 @@ typedef struct Evaluated {
 
 /* One element, computed on demand. Everything computed for it is kept. */
 Evaluated interpreter_element(Interpreter *interpreter, const Tensor *tensor, const int64_t *index);
+/* An element of an output whose contents are given: computed again, from what its stage reads. */
+Evaluated interpreter_step(Interpreter *interpreter, const Tensor *tensor, const int64_t *index);
+/* Whether all correct objects have the same contents of a tensor. */
+bool interpreter_is_exact(Interpreter *interpreter, const Tensor *tensor);
+/* How many operations a step takes. */
+double interpreter_step_cost(const Interpreter *interpreter, const Tensor *tensor);
 /* Writes a whole tensor into data, in row-major order. */
 void interpreter_tensor(Interpreter *interpreter, const Tensor *tensor, void *data);
 /* How many multiply-adds and other operations one whole evaluation takes: decides between whole and sampled checks. */

@@ -427,6 +427,11 @@ static void find_ends_of_stage(Interpreter *interpreter, StageCode *code) {
         find_ends(interpreter, code, condition, false, code->places ? 0 : code->axis_count);
 }
 
+void set_exact(StageCode *code, bool exact) {
+    code->exact = exact;
+    code->storage->exact = exact || code->storage->given;
+}
+
 StageCode *code_of_stage(Interpreter *interpreter, const Stage *stage, Storage *storage, const char **why) {
     StageCode *code = ARENA_NEW(interpreter->arena, StageCode);
     code->stage = stage;
@@ -441,7 +446,7 @@ StageCode *code_of_stage(Interpreter *interpreter, const Stage *stage, Storage *
     if (stage->combine == COMBINE_DECLARED) {
         compile_tuple(interpreter, code, component);
         storage->code = code;
-        storage->exact = code->tuple->exact[component] && !code->tuple->nan_unordered;
+        set_exact(code, code->tuple->exact[component] && !code->tuple->nan_unordered);
         find_ends_of_stage(interpreter, code);
         return code;
     }
@@ -453,7 +458,8 @@ StageCode *code_of_stage(Interpreter *interpreter, const Stage *stage, Storage *
         bool sums = code->combine == COMBINE_ADD || code->combine == COMBINE_MUL;
         bool rounds = sums && type_is_float(code->type) && !interpreter->program->strict;
         storage->code = code;
-        storage->exact = code->value_result->exact && (!code->initial_result || code->initial_result->exact) && !rounds;
+        set_exact(code,
+                  code->value_result->exact && (!code->initial_result || code->initial_result->exact) && !rounds);
     }
     find_ends_of_stage(interpreter, code);
     return code;

@@ -33,10 +33,11 @@ typedef struct Entry {
 typedef struct Storage {
     const Tensor *tensor;
     int64_t *dims, *strides, elements;
-    char *data;        /* of an input, initial contents, or a tensor that was computed whole; else NULL */
+    char *data;        /* of an input, initial contents, a result, or a tensor that was computed whole; else NULL */
     double *error;     /* of a tensor that was computed whole and is not exact */
     double *magnitude; /* of sums of floats that were computed whole */
     bool exact;        /* every correct object has the same values */
+    bool given;        /* what an object wrote, which others read as exact */
     StageCode *code;   /* of the stage that computes it; NULL if its contents are given */
     int64_t table_capacity, table_count;
     Entry *table; /* the elements that were computed by themselves */
@@ -110,6 +111,7 @@ struct StageCode {
     TupleCode *tuple;   /* NULL unless the combiner is declared */
     Storage *storage;   /* what it computes */
     ElementType type;
+    bool exact; /* every correct object computes the same from what it reads */
     Combine combine;
     int axis_count, variable_count; /* axes first, then reductions */
     const Var **variables;
@@ -142,6 +144,7 @@ struct Interpreter {
     int storage_count;
     Storage *storages;
     void *const *arguments;
+    void *const *results; /* of outputs, by argument; NULL: they are computed */
     double operations; /* how many were executed so far */
     bool values_only;  /* bounds and magnitudes are not needed */
     double error;      /* of the algorithms in the checked object: see interpreter_allow */
@@ -151,6 +154,7 @@ struct Interpreter {
  * a tensor. */
 StageCode *code_of_stage(Interpreter *interpreter, const Stage *stage, Storage *storage, const char **why);
 Storage *storage_of(Interpreter *interpreter, const Tensor *tensor);
+void set_exact(StageCode *code, bool exact); /* and what it computes */
 /* Makes the code of every component of a stage. */
 bool compile_stage(Interpreter *interpreter, const Stage *stage, const char **why);
 
@@ -199,6 +203,7 @@ Entry *find_entry(const Storage *storage, int64_t element);
 /* Loads elements, and computes them if needed. Their error is left alone if the storage is exact. */
 void load_elements(Interpreter *interpreter, Storage *storage, const int64_t *elements, int count, LaneValues *result);
 Evaluated evaluated_element(Interpreter *interpreter, Storage *storage, int64_t element);
+Evaluated computed_element(Interpreter *interpreter, Storage *storage, int64_t element); /* known or not */
 
 /* interpreter_scan.c */
 bool compile_scan(Interpreter *interpreter, const Scan *scan, const char **why);

@@ -28,7 +28,7 @@ static bool is_exact(Interpreter *interpreter, const Scan *scan) {
 static void doubt(Interpreter *interpreter, const Scan *scan) {
     for (int i = scan->first; i < scan->first + scan->count; i++)
         for (int c = 0; c < interpreter->program->stages[i]->component_count; c++)
-            storage_of(interpreter, interpreter->program->stages[i]->components[c].tensor)->exact = false;
+            set_exact(storage_of(interpreter, interpreter->program->stages[i]->components[c].tensor)->code, false);
 }
 
 /* A stage may read a later one, so either all stages of a scan are exact, or all count as inexact. */

@@ -117,7 +117,7 @@ static void insert_result(Interpreter *interpreter, Storage *storage, int64_t el
     storage->table_count += entry->element == -1;
     *entry = (Entry){.element = element,
                      .value = {.type = code->type, .integer = code->result.integer[lane]},
-                     .error = storage->exact ? 0 : code->result.error[lane],
+                     .error = code->exact ? 0 : code->result.error[lane],
                      .magnitude = code->magnitude[lane]};
 }
 
@@ -205,6 +205,14 @@ void load_elements(Interpreter *interpreter, Storage *storage, const int64_t *el
         result->integer[l] = entry->value.integer;
         result->error[l] = entry->error;
     }
+}
+
+Evaluated computed_element(Interpreter *interpreter, Storage *storage, int64_t element) {
+    StageCode *code = storage->code;
+    set_point(code, storage, element, 0);
+    run_points(interpreter, code, 1);
+    Value value = {.type = code->type, .integer = code->result.integer[0]};
+    return (Evaluated){value, code->magnitude[0], code->exact ? 0 : code->result.error[0]};
 }
 
 Evaluated evaluated_element(Interpreter *interpreter, Storage *storage, int64_t element) {

@@ -70,6 +70,9 @@ const struct Binding *find_binding(const struct Binding *bindings, int count, co
  * requirement fails for these values. */
 Program *program_bind(Arena *arena, const Program *program, const struct Binding *bindings, int count,
                       const char **why);
+/* A program that writes what sums and recurrences make into outputs, behind the program's own arguments and, as inputs,
+ * its constants of floats. NULL: it has no such temporaries. */
+Program *program_exposed(Arena *arena, const Program *program);
 /* The same program, with one of its run-time sizes known to be at most a value. */
 Program *program_limit(Arena *arena, const Program *program, const struct Binding *limit, const char **why);
 

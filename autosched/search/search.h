@@ -165,7 +165,7 @@ typedef struct TuneResult {
     bool lost;       /* it ended because the machine could not measure any more */
     int unrecorded;  /* measured, but not written to the database */
     double elapsed;
-    double build_seconds; /* of a candidate: the median */
+    double build_seconds; /* of a candidate: the median, with tasks the mean of their medians */
     bool from_database;   /* all of it: nothing was measured */
     bool stopped;
     LIST(TaskResult) tasks;     /* none: it was searched as a whole */

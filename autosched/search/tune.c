@@ -463,6 +463,20 @@ static double median_build_seconds(const Tuner *tuner) {
     return count ? times[count / 2] : 0;
 }
 
+/* Of the function's own candidates and those of its tasks, which are counted with it. */
+static double mean_build_seconds(const Tuner *tuner) {
+    const TuneResult *result = tuner->result;
+    int own = result->measured;
+    double sum = 0;
+    for (int t = 0; t < result->tasks.count; t++) {
+        const TuneResult *part = result->tasks.items[t].result;
+        int measured = result->tasks.items[t].shared ? 0 : part->measured;
+        own -= measured;
+        sum += measured * part->build_seconds;
+    }
+    return result->measured > 0 ? (sum + own * median_build_seconds(tuner)) / result->measured : 0;
+}
+
 CostModel *tune_model(Arena *arena, const TuneOptions *options) {
     return model_open(arena, options->cost_model ? options->cost_model : cost_models[0].name, options->seed);
 }
@@ -633,7 +647,7 @@ TuneResult *tuner_finish(Tuner *tuner) {
     tuner->result->from_database |= tuner->result->measured == 0 && winner && !tuner_stopped(tuner);
     tuner->result->stopped = tuner_stopped(tuner);
     tuner->result->elapsed = tuner_elapsed(tuner);
-    tuner->result->build_seconds = median_build_seconds(tuner);
+    tuner->result->build_seconds = mean_build_seconds(tuner);
     tuner_close(tuner);
     return tuner->result;
 }

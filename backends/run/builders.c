@@ -424,6 +424,43 @@ static double seconds_left(const Builders *pool) {
     return options->deadline > 0 ? options->deadline - monotonic_seconds() : HUGE_VAL;
 }
 
+/* Takes it out of those that have ended. False: it is not there. */
+static bool take_finished(Builders *pool, const Candidate *candidate) {
+    int at = pool->finished_at;
+    while (at < pool->finished.count && pool->finished.items[at] != candidate)
+        at++;
+    if (at == pool->finished.count)
+        return false;
+    for (; at > pool->finished_at; at--)
+        pool->finished.items[at] = pool->finished.items[at - 1];
+    pool->finished_at++;
+    return true;
+}
+
+/* Ends what is done for it. */
+static void give_up(Builders *pool, const Candidate *candidate) {
+    for (int w = pool->waiting_at; w < pool->waiting.count; w++)
+        if (pool->waiting.items[w].candidate == candidate) {
+            struct WaitingBuild own = pool->waiting.items[w];
+            pool->waiting.items[w] = pool->waiting.items[pool->waiting_at++];
+            finish(pool, own.candidate, OUTCOME_TIMEOUT, "the search is over", true);
+        }
+    for (int i = 0; i < pool->options.jobs; i++)
+        if (pool->items[i].candidate == candidate)
+            lose_builder(pool, &pool->items[i], OUTCOME_TIMEOUT, "the search is over", true);
+}
+
+void builders_build(Builders *pool, int program, Candidate *candidate) {
+    builders_submit(pool, program, candidate);
+    while (!take_finished(pool, candidate)) {
+        double left = seconds_left(pool);
+        if (left > 0 && busy_builders(pool))
+            listen_to_builders(pool, left >= 0.1 ? 100 : (int)(1e3 * left) + 1);
+        else
+            give_up(pool, candidate);
+    }
+}
+
 Candidate *builders_collect(Builders *pool, bool wait) {
     while (pool->finished_at == pool->finished.count && busy_builders(pool)) {
         double left = wait ? seconds_left(pool) : 0;

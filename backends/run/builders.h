@@ -17,6 +17,9 @@ typedef struct Builders Builders;
 Builders *builders_open(Arena *arena, Program *const *programs, const Target *target, const ToolchainOptions *options);
 /* program: its index. Never blocks. */
 void builders_submit(Builders *builders, int program, Candidate *candidate);
+/* Builds a candidate at once; no other call gives it back. One that was not built before the end of the search has
+ * failed. */
+void builders_build(Builders *builders, int program, Candidate *candidate);
 /* A candidate of any program whose build ended; NULL: no build is running, or the search is over. */
 Candidate *builders_collect(Builders *builders, bool wait);
 void builders_release(Builders *builders, Candidate *candidate);

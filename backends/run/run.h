@@ -78,10 +78,17 @@ void argument_fill(const Program *program, const int64_t *sizes, int argument, u
 /* The main loop of tensorc-worker and `tensorc --worker`: requests on standard input, answers on standard output. */
 int worker_main(int argc, char **argv);
 
+/* What the values at the check points of a long function come from: its meaning with more outputs (program_exposed),
+ * and a schedule of that. */
+typedef struct ReferenceProgram {
+    Program *program;
+    const Schedule *schedule;
+} ReferenceProgram;
+
 /* Toolchains for the searches over the programs of one function; the first program is the one as written. They share
  * the build processes, forked for the first candidates, a worker process, and the check points, whose values come from
- * the interpreter. Closing kills and reaps every process. NULL with *why if nothing can be measured; *transient: at
- * another time it may be possible. */
+ * the reference, or else from the interpreter. Closing kills and reaps every process. NULL with *why if nothing can be
+ * measured; *transient: at another time it may be possible. */
 typedef struct ToolchainOptions {
     const Backend *backend; /* makes the candidates */
     int jobs, threads;
@@ -90,6 +97,8 @@ typedef struct ToolchainOptions {
     const char *runner;  /* --runner=CMD, or NULL: local */
     void *const *inputs; /* contents of arguments; NULL elements are made from the seed; NULL: all are */
     const char *given;   /* names the files of inputs; or NULL */
+    const ReferenceProgram *reference;
+    bool verbose;
     const volatile int *stop;
     bool *locks_warned; /* whether the warning was given that no locks keep anything apart; or NULL */
     bool *answered;     /* whether the runner has answered before, in this process; or NULL */

@@ -1,19 +1,18 @@
 /* toolchain.c - what the tuner measures with: build processes, a worker, and the check points of a function.
  *
- * The programs of one function share all of it. They have the same arguments and meaning, so the interpreter's values
- * at the check points serve all of them; each allows its own error. Timing runs alone on the machine, across processes,
- * so `make -j` is safe. What the end of a search interrupts is marked as transient.
+ * The programs of one function share all of it. Values at the check points are made when the first candidate is
+ * measured: by the interpreter, or, for a long function, by its reference (reference.c). Timing runs alone on the
+ * machine, across processes, so `make -j` is safe. What the end of a search interrupts is marked as transient.
  */
 #include "backends/run/builders.h"
+#include "backends/run/check_points.h"
 #include "backends/run/device_lock.h"
 #include "lang/clock.h"
-#include "lang/random.h"
-#include "sema/interpreter.h"
+#include "lang/terminal.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES_AN_OUTPUT = 192, FAILED_STARTS = 3 };
+enum { FAILED_STARTS = 3 };
 enum { COPIES_HERE = 1, COPIES_OF_WORKER = 2 }; /* copies of the arguments */
 
 typedef struct Bench Bench;
@@ -29,7 +28,6 @@ typedef struct Station {
 
 struct Bench {
     Arena *arena;
-    const Program *meaning; /* the meaning of all programs, with their arguments */
     ToolchainOptions options;
     Builders *builders;
     Runner *runner;
@@ -38,15 +36,24 @@ struct Bench {
     Station *stations;
     Toolchain **toolchains;
     int64_t *sizes;
+    CheckPoints points; /* of the meaning of all programs, with their arguments */
     bool prepared;
     const char *unprepared; /* why there are no check points */
-    int sample_count;
-    struct SamplePoint *samples;
-    Evaluated *values; /* values at the samples */
+    Candidate reference;    /* that their values come from, while it is built and run */
     uint8_t *sample_bytes;
-    void **arguments;
     int unable; /* successive runs that the worker could not do with any object */
 };
+
+static const char busy_machine[] = "another process had the machine";
+
+/* Seconds until the search is over; HUGE_VAL: no limit. */
+static double seconds_left(const Bench *bench) {
+    return bench->options.deadline > 0 ? fmax(bench->options.deadline - monotonic_seconds(), 1e-3) : HUGE_VAL;
+}
+
+static bool is_over(const Bench *bench) {
+    return (bench->options.stop && *bench->options.stop) || seconds_left(bench) <= 1e-3;
+}
 
 static void submit(void *context, Candidate *candidate) {
     const Station *station = context;
@@ -63,106 +70,49 @@ static void release(void *context, Candidate *candidate) {
 
 /* --- check points --- */
 
-/* Chooses samples: first and last elements, those around multiples of 16 (where tiles end), and seeded random ones. */
-static void choose_samples(Bench *bench, int argument, int64_t elements, int count, uint64_t seed) {
-    Random random_state = {seed + (uint64_t)argument};
-    for (int i = 0; i < count && elements > 0; i++) {
-        uint64_t random = random_bits(&random_state);
-        int64_t element = (int64_t)(random % (uint64_t)elements);
-        if (elements <= count)
-            element = i % elements;
-        else if (i < 8)
-            element = i < 4 ? i : elements - 1 - (i - 4);
-        else if (i % 2)
-            element = element / 16 * 16 + (int64_t)(random >> 62 & 1) * 15;
-        element = element < elements ? element : elements - 1;
-        bench->samples[bench->sample_count++] = (struct SamplePoint){argument, element};
-    }
+static void run_reference(void *context, RunRequest *request, RunResult *result);
+
+/* Values from compiled code, or why there are none. */
+static const char *values_by_reference(Bench *bench) {
+    Candidate *candidate = &bench->reference;
+    *candidate = (Candidate){.schedule = bench->options.reference->schedule};
+    builders_build(bench->builders, bench->count, candidate);
+    const char *why = candidate->why;
+    if (candidate->outcome == OUTCOME_OK)
+        why = reference_evaluate(&bench->points, bench->options.reference->program,
+                                 &(ReferenceRunner){bench, run_reference});
+    builders_release(bench->builders, candidate);
+    return why;
 }
 
-static void element_index(const Tensor *tensor, int64_t element, int64_t *index) {
-    for (int d = tensor->rank - 1; d >= 0; d--) {
-        int64_t extent = tensor->dims[d]->integer;
-        index[d] = element % extent;
-        element /= extent;
-    }
+static void tell_of_interpreter(const Bench *bench, const char *why) {
+    if (bench->options.verbose)
+        show(stderr, "tensorc: %s: its values come from the interpreter, which may take long: %s\n",
+             bench->points.program->symbol, why);
 }
 
-/* As many samples as about 2 * 10^7 operations pay for. */
-static int samples_an_output(const Bench *bench, int64_t elements) {
-    double cost = interpreter_cost(bench->meaning, bench->sizes) / (double)(elements > 0 ? elements : 1);
-    double affordable = 2e7 / (cost > 1 ? cost : 1);
-    return affordable < 8 ? 8 : affordable > SAMPLES_AN_OUTPUT ? SAMPLES_AN_OUTPUT : (int)affordable;
+/* Makes the values at the check points. */
+static void make_values(Bench *bench) {
+    bench->unprepared = check_points_fill(&bench->points) ? NULL : "no memory for the arguments";
+    const char *why = bench->options.reference && !bench->unprepared ? values_by_reference(bench) : "";
+    if (!why || bench->unprepared)
+        return;
+    if (*why && is_over(bench))
+        bench->unprepared = "the search is over";
+    else if (*why)
+        tell_of_interpreter(bench, why);
+    if (!bench->unprepared)
+        bench->unprepared = check_points_interpret(&bench->points);
 }
 
-static bool fill_arguments(Bench *bench) {
-    const Program *program = bench->meaning;
-    bench->arguments = ARENA_ARRAY(bench->arena, void *, program->argument_count + 1);
-    for (int i = 0; i < program->argument_count; i++) {
-        int64_t elements = argument_elements(program, bench->sizes, i);
-        const Argument *a = &program->arguments[i];
-        ElementType type = argument_element_type(a);
-        if (elements < 0 || !(bench->arguments[i] = malloc((size_t)elements * (size_t)element_info[type].bytes + 1)))
-            return false;
-        if (bench->options.inputs && bench->options.inputs[i])
-            memcpy(bench->arguments[i], bench->options.inputs[i], (size_t)elements * (size_t)element_info[type].bytes);
-        else
-            argument_fill(program, bench->sizes, i, bench->options.seed, bench->arguments[i]);
-    }
-    return true;
-}
-
-static void evaluate_samples(Bench *bench, Interpreter *interpreter) {
-    const Program *program = bench->meaning;
-    bench->samples = ARENA_ARRAY(bench->arena, struct SamplePoint, SAMPLES_AN_OUTPUT * program->argument_count + 1);
-    for (int i = 0; i < program->argument_count; i++) {
-        const Tensor *tensor = program->arguments[i].tensor;
-        int64_t elements = argument_elements(program, bench->sizes, i);
-        if (tensor && tensor->role == ROLE_OUTPUT)
-            choose_samples(bench, i, elements, samples_an_output(bench, elements), bench->options.seed);
-    }
-    bench->values = ARENA_ARRAY(bench->arena, Evaluated, bench->sample_count + 1);
-    bench->sample_bytes = ARENA_ARRAY(bench->arena, uint8_t, 8 * (size_t)bench->sample_count + 8);
-    for (int i = 0; i < bench->sample_count; i++) {
-        const Tensor *tensor = program->arguments[bench->samples[i].argument].tensor;
-        int64_t *index = ARENA_ARRAY(bench->arena, int64_t, tensor->rank + 1);
-        element_index(tensor, bench->samples[i].element, index);
-        bench->values[i] = interpreter_element(interpreter, tensor, index);
-    }
-}
-
-/* Makes the values at the samples when the first candidate is measured. */
+/* Made when the first candidate is measured. */
 static bool prepare(Bench *bench) {
-    if (bench->prepared)
-        return !bench->unprepared;
-    bench->prepared = true;
-    bench->unprepared = "no memory for the arguments";
-    if (!fill_arguments(bench))
-        return false;
-    int status = 0;
-    Interpreter *interpreter =
-        interpreter_new(bench->meaning, bench->sizes, bench->arguments, &status, &bench->unprepared);
-    if (!interpreter)
-        return false;
-    evaluate_samples(bench, interpreter);
-    interpreter_free(interpreter);
-    bench->unprepared = NULL;
-    return true;
-}
-
-/* The samples of each output are contiguous. */
-static Evaluated *expect(const Station *station) {
-    const Bench *bench = station->bench;
-    Evaluated *expected = ARENA_ARRAY(bench->arena, Evaluated, bench->sample_count + 1);
-    double error = program_error(station->program);
-    memcpy(expected, bench->values, sizeof *expected * (size_t)bench->sample_count);
-    for (int first = 0, end; first < bench->sample_count && error > 0; first = end) {
-        for (end = first; end < bench->sample_count; end++)
-            if (bench->samples[end].argument != bench->samples[first].argument)
-                break;
-        evaluated_allow(expected + first, end - first, error);
+    if (!bench->prepared) {
+        make_values(bench);
+        bench->sample_bytes = ARENA_ARRAY(bench->arena, uint8_t, 8 * (size_t)bench->points.count + 8);
     }
-    return expected;
+    bench->prepared = true;
+    return !bench->unprepared;
 }
 
 /* --- measuring --- */
@@ -172,26 +122,10 @@ static void lose(Bench *bench, const char *why) {
         bench->stations[i].toolchain.lost = why;
 }
 
-static const char *check_samples(const Station *station) {
-    const Bench *bench = station->bench;
-    for (int i = 0; i < bench->sample_count; i++) {
-        const Evaluated *expected = &station->expected[i];
-        const Tensor *tensor = bench->meaning->arguments[bench->samples[i].argument].tensor;
-        Value found = value_load(tensor->type, bench->sample_bytes + 8 * (size_t)i);
-        if (!evaluated_matches(expected, found))
-            return arena_printf(bench->arena, "wrong result: element %lld of %s is %.9g, should be %.9g within %.3g",
-                                (long long)bench->samples[i].element, tensor->name,
-                                type_is_float(tensor->type) ? found.real : (double)found.integer,
-                                type_is_float(tensor->type) ? expected->value.real : (double)expected->value.integer,
-                                expected->bound);
-    }
-    return NULL;
-}
-
 static int64_t memory_limit(const Bench *bench) {
     int64_t bytes = (int64_t)4 << 30;
-    for (int i = 0; i < bench->meaning->argument_count; i++)
-        bytes += 16 * argument_elements(bench->meaning, bench->sizes, i) * 8;
+    for (int i = 0; i < bench->points.program->argument_count; i++)
+        bytes += 16 * argument_elements(bench->points.program, bench->sizes, i) * 8;
     return bytes;
 }
 
@@ -207,7 +141,7 @@ static void fill_outcome(const Station *station, Candidate *candidate, const Run
         candidate->why = arena_printf(station->bench->arena, "the function returned status %d", result->status);
         return;
     }
-    const char *wrong = check_samples(station);
+    const char *wrong = check_points_compare(&station->bench->points, station->expected, station->bench->sample_bytes);
     if (wrong) {
         candidate->outcome = OUTCOME_WRONG;
         candidate->why = wrong;
@@ -225,18 +159,13 @@ static double patience(const Station *station, double limit_seconds) {
     return seconds < 60 ? seconds : 60;
 }
 
-/* Seconds until the search is over; HUGE_VAL: no limit. */
-static double seconds_left(const Bench *bench) {
-    return bench->options.deadline > 0 ? fmax(bench->options.deadline - monotonic_seconds(), 1e-3) : HUGE_VAL;
-}
-
 static RunRequest run_request(const Station *station, const Built *built, double limit_seconds, bool thorough) {
     Bench *bench = station->bench;
     return (RunRequest){.object = built->object,
                         .object_bytes = built->bytes,
                         .constants = built->constants,
                         .constant_count = built->constant_count,
-                        .program = bench->meaning,
+                        .program = bench->points.program,
                         .symbol = station->program->symbol,
                         .sizes = bench->sizes,
                         .inputs = bench->options.inputs,
@@ -249,9 +178,39 @@ static RunRequest run_request(const Station *station, const Built *built, double
                         .limit_seconds = patience(station, limit_seconds),
                         .limit_bytes = memory_limit(bench),
                         .stop = bench->options.stop,
-                        .sample_count = bench->sample_count,
-                        .samples = bench->samples,
+                        .sample_count = bench->points.count,
+                        .samples = bench->points.samples,
                         .sample_bytes = bench->sample_bytes};
+}
+
+/* Alone on the machine. *cut: the search ends before the request's limit. False: another process had the machine. */
+static bool run_alone(Bench *bench, RunRequest *request, RunResult *result, bool *cut) {
+    *cut = false;
+    if (!device_lock(&bench->lock, true))
+        return false;
+    double left = seconds_left(bench);
+    *cut = left < request->limit_seconds;
+    request->limit_seconds = *cut ? left : request->limit_seconds;
+    bench->options.backend->runner->run(bench->runner, bench->arena, request, result);
+    device_unlock(&bench->lock);
+    if (bench->options.locks_warned) /* other benches may be open, or opened, before this one closes */
+        *bench->options.locks_warned |= bench->lock.warned;
+    return true;
+}
+
+static void run_reference(void *context, RunRequest *request, RunResult *result) {
+    Bench *bench = context;
+    const Built *built = bench->reference.object;
+    bool cut;
+    request->object = built->object;
+    request->object_bytes = built->bytes;
+    request->constants = built->constants;
+    request->constant_count = built->constant_count;
+    request->threads = bench->options.threads;
+    request->stop = bench->options.stop;
+    request->limit_seconds = patience(&bench->stations[0], 0);
+    if (!run_alone(bench, request, result, &cut))
+        *result = (RunResult){.outcome = OUTCOME_TIMEOUT, .why = busy_machine};
 }
 
 static void measure(void *context, Candidate *candidate, double limit_seconds, bool thorough) {
@@ -265,22 +224,16 @@ static void measure(void *context, Candidate *candidate, double limit_seconds, b
         return;
     }
     if (!station->expected)
-        station->expected = expect(station);
+        station->expected = check_points_allow(&bench->points, program_error(station->program));
     RunRequest request = run_request(station, candidate->object, limit_seconds, thorough);
     RunResult result;
-    if (!device_lock(&bench->lock, true)) {
+    bool cut;
+    if (!run_alone(bench, &request, &result, &cut)) {
         candidate->outcome = OUTCOME_TIMEOUT;
-        candidate->why = "another process had the machine";
+        candidate->why = busy_machine;
         candidate->transient = true;
         return;
     }
-    double left = seconds_left(bench);
-    bool cut = left < request.limit_seconds;
-    request.limit_seconds = cut ? left : request.limit_seconds;
-    bench->options.backend->runner->run(bench->runner, bench->arena, &request, &result);
-    device_unlock(&bench->lock);
-    if (bench->options.locks_warned) /* other benches may be open, or opened, before this one closes */
-        *bench->options.locks_warned |= bench->lock.warned;
     bench->unable = result.unable ? bench->unable + 1 : 0;
     if (bench->unable >= FAILED_STARTS)
         lose(bench, result.why);
@@ -330,6 +283,14 @@ static bool open_runner(Bench *bench, const char **why, bool *transient) {
     return false;
 }
 
+/* Those of the stations, then the reference's. */
+static Program *const *programs_to_build(const Bench *bench, Program *const *programs) {
+    Program **all = ARENA_ARRAY(bench->arena, Program *, bench->count + 1);
+    memcpy(all, programs, sizeof *all * (size_t)bench->count);
+    all[bench->count] = bench->options.reference ? bench->options.reference->program : NULL;
+    return all;
+}
+
 Toolchain *const *toolchains_open(Arena *arena, Program *const *programs, int count, const Target *target,
                                   const ToolchainOptions *options, const char **why, bool *transient) {
     if (programs[0]->size_count) {
@@ -345,7 +306,11 @@ Toolchain *const *toolchains_open(Arena *arena, Program *const *programs, int co
         return NULL;
     }
     Bench *bench = ARENA_NEW(arena, Bench);
-    *bench = (Bench){.arena = arena, .meaning = program_meaning(programs[0]), .options = *options, .count = count};
+    *bench = (Bench){.arena = arena, .options = *options, .count = count};
+    bench->points = (CheckPoints){
+        .arena = arena, .program = program_meaning(programs[0]), .inputs = options->inputs, .seed = options->seed};
+    if (options->reference && excess(arena, options->reference->program, sizes, !options->runner))
+        bench->options.reference = NULL;
     bench->sizes = sizes;
     bench->stations = ARENA_ARRAY(arena, Station, count);
     bench->toolchains = ARENA_ARRAY(arena, Toolchain *, count);
@@ -353,11 +318,12 @@ Toolchain *const *toolchains_open(Arena *arena, Program *const *programs, int co
         make_station(bench, i, programs[i]);
     LockVoice voice = options->locks_warned && *options->locks_warned ? LOCK_TELLS : LOCK_WARNS;
     bench->lock = device_lock_open(arena, (WaitLimit){options->stop, options->deadline}, voice);
-    bench->builders = builders_open(arena, programs, target, options);
+    bench->builders = builders_open(arena, programs_to_build(bench, programs), target, options);
     *transient = false;
     bool opened = open_runner(bench, why, transient);
     if (opened && (!options->inputs || prepare(bench)))
         return bench->toolchains;
+    *transient |= opened && is_over(bench);
     if (opened)
         *why = arena_printf(arena, "the inputs that are given%s%s: %s", options->given ? ", " : "",
                             options->given ? options->given : "", bench->unprepared);
@@ -370,6 +336,5 @@ void toolchains_close(Toolchain *const *toolchains) {
     builders_close(bench->builders);
     bench->options.backend->runner->close(bench->runner);
     device_lock_close(&bench->lock);
-    for (int i = 0; bench->arguments && i < bench->meaning->argument_count; i++)
-        free(bench->arguments[i]);
+    check_points_close(&bench->points);
 }

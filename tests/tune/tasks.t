@@ -139,4 +139,10 @@ sed -i 's/a(i) + b(i)/a(i) - b(i)/' file.tensor
 tune -v --trials=36 --log=changed.log --db=three.db -c file.tensor -o changed.o
 is "$(tasks three.db)" 4 "a function that was changed is searched"
 like "$(cat err)" '^tensorc: product: found in the tuning database' "alone" || diag_file err
+# --- one that the interpreter takes too long for: compiled code gives the values, and all is measured
+sed 's/M=48/M=384/' net.tensor >long.tensor
+tune -v --trials=6 --db=long.db -c long.tensor -o long.o
+like "$(cat err)" '^tensorc: tuned net: 6 trials in ' "a long function is tuned" || diag_file err
+unlike "$(cat err)" 'interpreter|wrong' "its own code gives the values" || diag_file err
+
 done_testing

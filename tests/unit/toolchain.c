@@ -1,12 +1,14 @@
 /* toolchain.c - build processes with a code generator of the test's own, which ends in all the ways that there are, and
- * what the end of a search cuts short: builds that are waited for, and runs.
+ * what the end of a search cuts short: builds that are waited for, and runs. And a reference that cannot be trusted.
  */
 #include "backends/backends.h"
 #include "backends/run/builders.h"
 #include "lang/clock.h"
 #include "objects.h"
 #include "programs.h"
+#include "sema/sema.h"
 #include "tests/tap.h"
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -90,6 +92,32 @@ static void test_wait(Case *c) {
     }
 }
 
+/* A build that is wanted at once comes back to who asked for it alone; the end of the search ends it. */
+static void test_build(Case *c) {
+    volatile int stop = 1;
+    Candidate first = {.schedule = &c->schedule}, second = first;
+    way = REFUSES;
+    Builders *builders = open_builders(c, NULL, 0);
+    builders_submit(builders, 0, &first);
+    builders_build(builders, 0, &second);
+    is_text(second.why, "it is refused", "a build that is wanted at once ends");
+    ok(builders_collect(builders, true) == &first, "the one before it is collected");
+    ok(!builders_collect(builders, true), "it is not");
+    builders_close(builders);
+    way = STANDS_STILL;
+    builders = open_builders(c, &stop, 0);
+    builders_submit(builders, 0, &first);
+    builders_build(builders, 0, &second);
+    is_text(second.why, "the search is over", "a build that waits for another one ends with the search");
+    ok(second.outcome == OUTCOME_TIMEOUT && second.transient, "another time it may go well");
+    builders_close(builders);
+    builders = open_builders(c, &stop, 0);
+    builders_build(builders, 0, &second);
+    is_text(second.why, "the search is over", "and so does one that is being built");
+    ok(!builders_collect(builders, false), "nothing is left of it");
+    builders_close(builders);
+}
+
 /* Builds the object and measures it, for what is left of so many seconds. False: most of them were gone before. */
 static bool measure(Case *c, double seconds, Candidate *candidate) {
     ToolchainOptions options = {
@@ -130,6 +158,51 @@ static void test_cut(Case *c) {
     ok(candidate.transient, "which says nothing of its schedule");
 }
 
+/* What is written to standard error meanwhile goes to a file. */
+static int redirect(const char *path) {
+    int before = dup(STDERR_FILENO), file = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0600);
+    dup2(file, STDERR_FILENO);
+    close(file);
+    return before;
+}
+
+static bool file_has(const char *path, const char *text) {
+    char line[512];
+    bool found = false;
+    FILE *file = fopen(path, "r");
+    while (file && !found && fgets(line, sizeof line, file))
+        found = strstr(line, text) != NULL;
+    if (file)
+        fclose(file);
+    return found;
+}
+
+/* The object of a reference that cannot be trusted: the interpreter takes its place, which is told. */
+static void test_reference(Case *c, const char *folder) {
+    Program *whole = program_softmax(c->arena, 3, 5);
+    ReferenceProgram reference = {program_exposed(c->arena, whole), &c->schedule};
+    ToolchainOptions options = {.backend = &backend, .jobs = 1, .threads = 1, .reference = &reference, .verbose = true};
+    const char *why = "", *path = arena_printf(c->arena, "%s/messages", folder);
+    bool transient;
+    Candidate candidate = {.schedule = &c->schedule};
+    way = GIVES_OBJECT;
+    object =
+        compile_c(c->arena, arena_printf(c->arena, "int %s_call(const long *s, void **a) { return 1; }", whole->symbol),
+                  &object_bytes);
+    int before = redirect(path);
+    Toolchain *const *toolchains = toolchains_open(c->arena, &whole, 1, &c->target, &options, &why, &transient);
+    toolchains[0]->submit(toolchains[0]->context, &candidate);
+    toolchains[0]->collect(toolchains[0]->context, true);
+    toolchains[0]->measure(toolchains[0]->context, &candidate, 10, false);
+    toolchains[0]->release(toolchains[0]->context, &candidate);
+    toolchains_close(toolchains);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    ok(file_has(path, "its values come from the interpreter, which may take long: the function refuses its arguments"),
+       "values that the reference does not give come from the interpreter");
+    is_text(candidate.why, "the function returned status 1", "with which candidates are compared");
+}
+
 int main(void) {
     Case c = {.arena = arena_new(), .target = *target_find("x86-64")};
     const char *folder = work_folder_make(c.arena);
@@ -138,7 +211,9 @@ int main(void) {
     c.program = program_matmul(c.arena, TYPE_FLOAT, 5, 7, 3);
     test_ends(&c);
     test_wait(&c);
+    test_build(&c);
     test_cut(&c);
+    test_reference(&c, folder);
     work_folder_remove(folder);
     arena_free(c.arena);
     return done_testing();
