@@ -154,12 +154,12 @@ static const char *rename_use(ScheduleRenaming *renaming, const char *name) {
                         rest + 1 + strlen(renaming->locals.items[behind]));
 }
 
-/* Whether an argument names a loop or stage: with a key only at= does, without one the row tells. */
+/* Whether an argument names a loop or stage: with a key at= and reader= do, without one the row tells. */
 static bool names_loop_or_stage(const Prim *prim, int index) {
-    const char *row = prim_info[prim->op].positional;
+    const char *row = prim_info[prim->op].positional, *key = prim->args[index].key;
     int letters = (int)strcspn(row, ". "), last = letters - 1;
-    if (prim->args[index].key)
-        return strcmp(prim->args[index].key, "at") == 0;
+    if (key)
+        return strcmp(key, "at") == 0 || strcmp(key, "reader") == 0;
     return strchr("LT", row[index < last ? index : last]) != NULL;
 }
 

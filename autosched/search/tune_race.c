@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-enum { RACERS = 4, TURNS = 4, COMPARISONS = 2, GAIN_TRIALS = 16, TURN_TRIALS = 16, WRITTEN_PART = 4 };
+enum { RACERS = 4, TURNS = 4, COMPARISONS = 2, GAIN_TRIALS = 16, TURN_TRIALS = 16, TASKS_TURN = 64, WRITTEN_PART = 4 };
 static const double expected_gain = 0.4; /* part of a default's time that a search is expected to save */
 static const double further_gain = 0.1;  /* in addition to what other searches saved */
 static const double near_enough = 1.15;  /* of the best time: slower algorithms are not in the race */
@@ -261,6 +261,11 @@ static int counted_of_all(Tuner *const *tuners, int count, int trials) {
     return counted_trials(own, count, trials);
 }
 
+/* After each turn what was found of the tasks is put together, which takes time. */
+static bool is_for_tasks(const Tuner *tuner) {
+    return tuner->alone || tuner_may_have_tasks(tuner);
+}
+
 Tuner *tuners_next(Tuner *const *tuners, int count, int trials, int *until) {
     double greatest = greatest_gain(tuners, count);
     Tuner *next = NULL;
@@ -276,7 +281,8 @@ Tuner *tuners_next(Tuner *const *tuners, int count, int trials, int *until) {
     int left = next ? trials - counted_of_all(tuners, count, trials) : 0, own = next ? next->result->trials : 0;
     if (left > trials - own)
         left = trials - own;
-    *until = own + (count == 1 || left < TURN_TRIALS ? left : TURN_TRIALS);
+    int turn = left > 0 && is_for_tasks(next) ? TASKS_TURN : TURN_TRIALS;
+    *until = own + (count == 1 || left < turn ? left : turn);
     return left > 0 ? next : NULL;
 }
 

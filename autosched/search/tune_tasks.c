@@ -13,7 +13,8 @@
 #include <string.h>
 
 enum {
-    LEAST_TRIALS = 4, /* for each task: fewer do more for the whole */
+    LEAST_TRIALS = 4, /* for each task: fewer do more for the whole, unless it has */
+    MANY_TASKS = 12,  /* a proposal for all of which is long to make, and changes too much at once */
     JOINED_PART = 12  /* of the trials: for what is put together */
 };
 static const double joined_part = 0.15; /* of the time so far, for what is put together: it is long to build */
@@ -46,10 +47,20 @@ static void count_part(Tasks *tasks, int part) {
     tasks->counts[place]++;
 }
 
+/* Those of the most operations first: where time is short, the others may get none. */
 static void add_parts(Tasks *tasks) {
+    int *order = ARENA_ARRAY(tasks->pool->arena, int, tasks->parts.count);
+    double *operations = ARENA_ARRAY(tasks->pool->arena, double, tasks->parts.count);
     for (int p = 0; p < tasks->parts.count; p++) {
-        const TaskPart *part = &tasks->parts.items[p];
-        tasks->own[tasks->place_of[p]] =
+        int at = p;
+        operations[p] = tasks->counts[tasks->place_of[p]] * program_flops(tasks->parts.items[p].program);
+        for (; at > 0 && operations[order[at - 1]] < operations[p]; at--)
+            order[at] = order[at - 1];
+        order[at] = p;
+    }
+    for (int i = 0; i < tasks->parts.count; i++) {
+        const TaskPart *part = &tasks->parts.items[order[i]];
+        tasks->own[tasks->place_of[order[i]]] =
             pool_add_part(tasks->pool, tasks->member, part->program, part->task, part->standard);
     }
 }
@@ -112,7 +123,8 @@ Tasks *tasks_of_parts(Pool *pool, PoolMember *member, const TaskParts *parts) {
     tasks->place_of = ARENA_ARRAY(pool->arena, int, parts->count);
     for (int p = 0; p < parts->count; p++)
         count_part(tasks, p);
-    if (member->search->trials < LEAST_TRIALS * tasks->own_count)
+    int wanted = tasks->own_count < MANY_TASKS ? tasks->own_count : MANY_TASKS;
+    if (member->search->trials < LEAST_TRIALS * wanted)
         return NULL;
     add_parts(tasks);
     return tuner_is_cold(whole) || join(tasks, NULL) ? tasks : NULL;

@@ -145,4 +145,20 @@ tune -v --trials=6 --db=long.db -c long.tensor -o long.o
 like "$(cat err)" '^tensorc: tuned net: 6 trials in ' "a long function is tuned" || diag_file err
 unlike "$(cat err)" 'interpreter|wrong' "its own code gives the values" || diag_file err
 
+# --- many tasks: a proposal for all of them together is long to make
+awk 'BEGIN {
+    printf "def many(float(64, 64) x"
+    for (k = 1; k <= 14; k++) printf ", float(64, %d) a%d", 8 * k, k
+    printf ") -> (y1"
+    for (k = 2; k <= 14; k++) printf ", y%d", k
+    print ") {"
+    for (k = 1; k <= 14; k++) printf "    y%d(i, j) +=! x(i, r_k) * a%d(r_k, j)\n", k, k
+    print "}\nexport many"
+}' >many.tensor
+tune -v --trials=50 --db=many.db -c many.tensor -o many.o
+like "$(cat err)" '^tensorc: task many.y14: ([4-9]|[1-9][0-9]) trials;' \
+    "many tasks are searched one by one, the longest first" || diag_file err
+unlike "$(cat err)" '^tensorc: task many.y1: ([4-9]|[1-9][0-9]) trials;' \
+    "where trials are few, the shortest has fewer" || diag_file err
+
 done_testing

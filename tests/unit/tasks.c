@@ -51,8 +51,9 @@ static const struct {
      "s(i, j) = x(i, j) + x(i+1, j) + x(i+2, j) where i in 0:128, j in 0:130\n"
      "t(i, j) = s(i, j) + s(i, j+1) * s(i, j+2) where i in 0:128, j in 0:128  y(i, j) +=! t(i, r_k) * a(r_k, j) }",
      2},
-    {"a scan", "def f(int32(24, 24) x, int32(24, 24) a) -> (y) {\n"
-               "t(i, j) +=! x(i, r_k) * a(r_k, j)  scan i { y(i, j) = (y(i-1, j) else 0) + t(i, j) } }",
+    {"a scan",
+     "def f(int32(24, 24) x, int32(24, 24) a) -> (y) {\n"
+     "t(i, j) +=! x(i, r_k) * a(r_k, j)  scan i { y(i, j) = (y(i-1, j) else 0) + t(i, j) } }",
      1},
 };
 enum { PROGRAMS = sizeof programs / sizeof *programs };
@@ -249,6 +250,35 @@ static void test_names(Arena *arena, const Target *target) {
             "names that two schedules give are told apart, behind their stages, too");
 }
 
+/* What a schedule of one program says of its stages it says of those of an equal one with other names. */
+static void test_renamed(Arena *arena, const Target *target) {
+    static const char *const texts[] = {"def f(float(24, 24) x, float(24, 24) a) -> (y) {\n"
+                                        "t(i, j) +=! x(i, r_k) * a(r_k, j)  y(i, j) +=! t(i, r_k) * a(r_k, j) }",
+                                        "def g(float(24, 24) p, float(24, 24) q) -> (z) {\n"
+                                        "s(m, n) +=! p(m, r_d) * q(r_d, n)  z(m, n) +=! s(m, r_d) * q(r_d, n) }"};
+    static const char block[] = "o, l = split(y.j, 8)\ncompute_at(t, y.i, scope=local)\n"
+                                "a_p = cache_read(a, at=o, reader=y)\n"
+                                "t_p = cache_read(t, at=y.i, reader=y, scope=local)\n";
+    const char *printed[2] = {"", ""}, *canonical = "";
+    for (int i = 0; i < 2; i++) {
+        const Program *program = program_of_text(arena, texts[i], NULL, 0);
+        const Task *task = task_new(arena, program, NULL);
+        Schedule *schedule = task_schedule(arena, task, target, i ? canonical : block);
+        NestError error = {0};
+        bool legal = schedule && nest_build(arena, program, schedule, NULL, target, &error);
+        ok(legal, "legal with the names of %s: %s", program->name, error.rule ? error.rule : "");
+        Text text = {.arena = arena};
+        schedule_print_statements(&text, schedule);
+        printed[i] = text.text;
+        canonical = task_text(arena, task, schedule);
+    }
+    is_text(printed[1],
+            "o, l = split(z.n, 8)\ncompute_at(s, z.m, scope=local)\n"
+            "a_p = cache_read(q, at=o, reader=z)\n"
+            "t_p = cache_read(s, at=z.m, reader=z, scope=local)\n",
+            "a schedule has the names of the program that it is for");
+}
+
 /* --- equal ones --- */
 
 static void test_equal(Arena *arena, const Target *target) {
@@ -346,6 +376,7 @@ int main(void) {
     }
     test_divided(arena, &target);
     test_names(arena, &target);
+    test_renamed(arena, &target);
     test_equal(arena, &target);
     test_layers(arena, &target);
     test_numbers(arena);
