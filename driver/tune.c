@@ -210,7 +210,7 @@ static void begin_function(void *context, int number, int trials, double end) {
              "--input=%s=FILE.npy gives real ones\n",
              program->symbol, counts, counts);
     file->shown[number] =
-        (ShownSearches){asked, trials, ARENA_ARRAY(file->compilation->arena, TuneProgress, asked->count)};
+        (ShownSearches){asked, trials, ARENA_ARRAY(file->compilation->arena, TuneProgress, asked->count), 0};
     file->current = number;
     file->going++;
     progress_begin(file);

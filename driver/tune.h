@@ -11,6 +11,7 @@ typedef struct ShownSearches {
     const PlanFunction *function; /* NULL: they have not begun */
     int trials;                   /* that are its part */
     TuneProgress *last;           /* by program */
+    int program;                  /* that reported last */
 } ShownSearches;
 
 /* The functions that are searched for. Lists are by function. */

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
 static const double terminal_seconds = 1;
@@ -54,6 +55,18 @@ static void add_all(Text *text, const TunedFile *file, ShownTotals *all, int *li
         text_add(text, "; %d functions: %d/%d trials", functions, all->trials, *limit);
 }
 
+/* The task of the function that is searched now, by the stage that names it. */
+static void add_task(Text *text, const ShownSearches *shown) {
+    const TuneProgress *last = &shown->last[shown->program];
+    size_t whole = strlen(shown->function->programs[0]->name);
+    if (!last->task)
+        return;
+    bool within = !strncmp(last->task, shown->function->programs[0]->name, whole) && last->task[whole] == '.';
+    text_add(text, ", now %s", last->task + (within ? whole + 1 : 0));
+    if (last->share > 0)
+        text_add(text, " (%.0f %% of it)", 100 * last->share);
+}
+
 /* The function that is searched now. */
 static void add_current(Text *text, Arena *arena, const ShownSearches *shown, bool alone) {
     const Program *program = shown->function->programs[0];
@@ -67,6 +80,7 @@ static void add_current(Text *text, Arena *arena, const ShownSearches *shown, bo
         text_add(text, ", %d failed", totals.failed);
     if (totals.best < HUGE_VAL)
         text_add(text, ", best %s", speed_text(arena, totals.best, program_flops(program)));
+    add_task(text, shown);
 }
 
 /* Cut at the width of the terminal, so that it stays one line. */
@@ -116,6 +130,7 @@ void show_progress(void *context, int function, int program, const TuneProgress 
     if (progress)
         pthread_mutex_lock(&progress->lock);
     file->shown[function].last[program] = *said;
+    file->shown[function].program = program;
     file->current = function;
     if (!progress)
         return;

@@ -96,6 +96,8 @@ typedef struct TuneProgress {
     const char *name;
     int trials, trial_limit, failed;
     double best_seconds, best_gflops, elapsed, eta;
+    const char *task; /* of the function, whose turn it is; NULL: none has one */
+    double share;     /* of that in the function's time; 0: not known */
 } TuneProgress;
 
 typedef struct TuneOptions {

@@ -131,6 +131,8 @@ void tuner_show_progress(const Tuner *tuner) {
     progress.best_gflops = tuner->best < HUGE_VAL && tuner->flops > 0 ? tuner->flops / tuner->best * 1e-9 : 0;
     progress.elapsed = elapsed;
     progress.eta = eta;
+    progress.task = tuner->turn;
+    progress.share = tuner->share;
     options->progress(options->progress_context, &progress);
 }
 

@@ -50,12 +50,24 @@ static void count_trials(PoolTask *part) {
     part->measured = own->measured;
 }
 
+/* Says whose turn it is, and what share of the function's time that has, by the best times so far. */
+static void note_turn(const PoolTask *task) {
+    const PoolMember *member = task->member;
+    Tuner *whole = member->search->tuners[0];
+    double seconds = 0;
+    for (int t = 0; t < task->pool->tasks.count; t++)
+        seconds += task->pool->tasks.items[t] == task ? member->weights[t] * task->tuner->best : 0;
+    whole->turn = task->program->name;
+    whole->share = seconds < whole->best && whole->best < HUGE_VAL ? seconds / whole->best : 0;
+    tuner_show_progress(whole);
+}
+
 /* What a part reports is a report of the function. */
 static void relay_progress(void *context, const TuneProgress *progress) {
     PoolTask *part = context;
     (void)progress;
     count_trials(part);
-    tuner_show_progress(part->member->search->tuners[0]);
+    note_turn(part);
 }
 
 /* Equal parts for other targets or numbers of threads are others. */
@@ -198,8 +210,8 @@ static void discount(PoolMember *member) {
 
 /* A function in which nothing is left to find: where trials are its own, others do not get them. */
 static void give_up(Pool *pool, PoolMember *member) {
-    bool over = pool_searches_whole(member) ? pool->tasks.items[member->whole]->dropped
-                                            : tasks_all_dropped(member->tasks);
+    bool over =
+        pool_searches_whole(member) ? pool->tasks.items[member->whole]->dropped : tasks_all_dropped(member->tasks);
     int left = member->search->trials - trials_of_member(member);
     if (over && !member->over && member->search->keeps && left > 0)
         pool->trial_limit -= left;
@@ -377,8 +389,10 @@ static bool search_part(Pool *pool, PoolTask *part, int trials) {
     Tuner *tuner = part->tuner;
     if (!pool_lend_part(pool, part))
         return false;
+    note_turn(part);
     tuner_search(tuner, tuner->result->trials + trials, pool->deadline);
     count_trials(part);
+    part->member->search->tuners[0]->turn = NULL;
     return !tuner->exhausted && !tuner_lost(tuner);
 }
 

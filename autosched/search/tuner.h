@@ -61,6 +61,8 @@ struct Tuner {
     double built_for, measured_for; /* seconds for all trials of the last batch together */
     int last_count;                 /* trials in that batch */
     int trial_limit;                /* of this step; counts all trials */
+    const char *turn;               /* the task of the function that is searched now; NULL: none is */
+    double share;                   /* of it in the function's time; 0: not known */
     bool exhausted;                 /* nothing new is found, or there is no time */
     bool complete;                  /* nothing new is found */
     double flops;

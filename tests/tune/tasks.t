@@ -155,10 +155,12 @@ awk 'BEGIN {
     for (k = 1; k <= 14; k++) printf "    y%d(i, j) +=! x(i, r_k) * a%d(r_k, j)\n", k, k
     print "}\nexport many"
 }' >many.tensor
-tune -v --trials=50 --db=many.db -c many.tensor -o many.o
+tune -v --trials=50 --progress=1 --db=many.db -c many.tensor -o many.o
 like "$(cat err)" '^tensorc: task many.y14: ([4-9]|[1-9][0-9]) trials;' \
     "many tasks are searched one by one, the longest first" || diag_file err
 unlike "$(cat err)" '^tensorc: task many.y1: ([4-9]|[1-9][0-9]) trials;' \
     "where trials are few, the shortest has fewer" || diag_file err
+like "$(cat err)" '^tensorc: tuning many: [0-9]+/50 trials.*, now y[0-9]+ \([0-9]+ % of it\), [0-9]+ s' \
+    "the task whose turn it is has its name and its share in the progress" || diag_file err
 
 done_testing
