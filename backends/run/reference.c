@@ -17,7 +17,9 @@
 enum { RUNS = 2 };
 static const double step_operations = 5e5; /* of the interpreter, for each output */
 static const double allowed_times = 8;     /* the largest difference of these runs */
-static const double roundings = 8;         /* for each square root of a term of the longest reduction */
+static const double no_time = 1e-9;
+static const double long_seconds = 2; /* of a run: then there is one with other numbers */
+static const double roundings = 8;    /* for each square root of a term of the longest reduction */
 
 typedef struct ReferenceRun {
     CheckPoints *points;
@@ -27,6 +29,7 @@ typedef struct ReferenceRun {
     void **changed; /* [arguments] the same, of other floats; NULL: not made */
     void **results; /* [arguments] of outputs */
     uint8_t *bytes; /* at the samples */
+    double seconds; /* of the first run */
 } ReferenceRun;
 
 static const int64_t no_sizes[1];
@@ -86,16 +89,18 @@ static RunRequest request_for(const ReferenceRun *reference, void *const *inputs
                         .sizes = no_sizes,
                         .inputs = inputs,
                         .seed = reference->points->seed,
-                        .max_repeats = 1,
+                        .stop_seconds = no_time, /* so that a long call is made once */
                         .limit_bytes = ((int64_t)4 << 30) + (int64_t)(2 * bytes),
                         .sample_count = reference->points->count,
                         .samples = reference->points->samples,
                         .sample_bytes = reference->bytes};
 }
 
-static const char *run(const ReferenceRun *reference, RunRequest *request) {
+/* *seconds: what a call takes. NULL, or why it does not run. */
+static const char *run(const ReferenceRun *reference, RunRequest *request, double *seconds) {
     RunResult result;
     reference->runner->run(reference->runner->context, request, &result);
+    *seconds = result.seconds;
     if (result.outcome != OUTCOME_OK)
         return result.why && *result.why ? result.why : "it does not run";
     return result.status ? "the function refuses its arguments" : NULL;
@@ -258,11 +263,12 @@ static void set_bounds(const ReferenceRun *reference, Interpreter *meaning, cons
 static const char *find_bounds(const ReferenceRun *reference, Interpreter *meaning) {
     double *largest = ARENA_ARRAY(reference->points->arena, double, reference->points->program->argument_count + 1);
     const char *wrong = NULL;
-    for (int turn = 0; turn < RUNS && !wrong; turn++) {
+    double seconds;
+    for (int turn = 0; turn < (reference->seconds > long_seconds ? 1 : RUNS) && !wrong; turn++) {
         if (!change_inputs(reference, turn))
             return "no memory";
         RunRequest request = request_for(reference, reference->changed);
-        wrong = run(reference, &request);
+        wrong = run(reference, &request, &seconds);
         if (!wrong)
             note_distances(reference, largest);
     }
@@ -279,7 +285,7 @@ static const char *evaluate(ReferenceRun *reference) {
     RunRequest request = request_for(reference, reference->inputs);
     request.outputs = reference->results;
     Interpreter *meaning = interpreter_new(points->program, no_sizes, points->arguments, &status, &why), *steps = NULL;
-    if (meaning && !(why = run(reference, &request)))
+    if (meaning && !(why = run(reference, &request, &reference->seconds)))
         steps =
             interpreter_of_results(reference->exposed, no_sizes, reference->inputs, reference->results, &status, &why);
     if (steps && !(why = check_outputs(reference, steps))) {
