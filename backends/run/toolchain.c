@@ -40,6 +40,7 @@ struct Bench {
     bool prepared;
     const char *unprepared; /* why there are no check points */
     Candidate reference;    /* that their values come from, while it is built and run */
+    const char *too_large;  /* why it is not; or NULL */
     uint8_t *sample_bytes;
     int unable; /* successive runs that the worker could not do with any object */
 };
@@ -75,6 +76,8 @@ static void run_reference(void *context, RunRequest *request, RunResult *result)
 /* Values from compiled code, or why there are none. */
 static const char *values_by_reference(Bench *bench) {
     Candidate *candidate = &bench->reference;
+    if (bench->too_large)
+        return bench->too_large;
     *candidate = (Candidate){.schedule = bench->options.reference->schedule};
     builders_build(bench->builders, bench->count, candidate);
     const char *why = candidate->why;
@@ -309,8 +312,8 @@ Toolchain *const *toolchains_open(Arena *arena, Program *const *programs, int co
     *bench = (Bench){.arena = arena, .options = *options, .count = count};
     bench->points = (CheckPoints){
         .arena = arena, .program = program_meaning(programs[0]), .inputs = options->inputs, .seed = options->seed};
-    if (options->reference && excess(arena, options->reference->program, sizes, !options->runner))
-        bench->options.reference = NULL;
+    if (options->reference)
+        bench->too_large = excess(arena, options->reference->program, sizes, !options->runner);
     bench->sizes = sizes;
     bench->stations = ARENA_ARRAY(arena, Station, count);
     bench->toolchains = ARENA_ARRAY(arena, Toolchain *, count);
