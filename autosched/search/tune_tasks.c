@@ -256,6 +256,7 @@ static double seconds_of(const Trial *trial) {
 static void run_joined(Tasks *tasks, Trial **trials, int count) {
     Pool *pool = tasks->pool;
     double since = monotonic_seconds();
+    tasks->whole->turn = NULL;
     if (!pool_lend_member(pool, tasks->member))
         return;
     tuner_enter(tasks->whole, tasks->whole->result->trials + pool->trial_limit - pool_trials(pool), pool->deadline);
