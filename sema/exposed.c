@@ -58,8 +58,7 @@ static Expr *expr_for(Arena *arena, Expr *e, void *context) {
     const Tensor *tensor = e->kind == EXPR_READ ? tensor_for(context, e->tensor) : NULL;
     if (!tensor || tensor == e->tensor)
         return e;
-    Expr *copy = ARENA_NEW(arena, Expr);
-    *copy = *e;
+    Expr *copy = expr_copy(arena, e);
     copy->tensor = tensor;
     return copy;
 }

@@ -32,6 +32,7 @@ typedef struct PoolMember {
 typedef struct PoolTask {
     Pool *pool;
     PoolMember *member; /* the function; of a part the first that has it */
+    int number;         /* in the pool's list */
     const Program *program;
     bool dropped;
     /* of a part alone */

@@ -20,7 +20,7 @@ enum {
 
 static PoolTask *add_task(Pool *pool, PoolMember *member, const Program *program) {
     PoolTask *task = ARENA_NEW(pool->arena, PoolTask);
-    *task = (PoolTask){.pool = pool, .member = member, .program = program};
+    *task = (PoolTask){.pool = pool, .member = member, .number = pool->tasks.count, .program = program};
     list_push(pool->arena, &pool->tasks, task);
     return task;
 }
@@ -54,9 +54,7 @@ static void count_trials(PoolTask *part) {
 static void note_turn(const PoolTask *task) {
     const PoolMember *member = task->member;
     Tuner *whole = member->search->tuners[0];
-    double seconds = 0;
-    for (int t = 0; t < task->pool->tasks.count; t++)
-        seconds += task->pool->tasks.items[t] == task ? member->weights[t] * task->tuner->best : 0;
+    double seconds = member->weights[task->number] * task->tuner->best;
     whole->turn = task->program->name;
     whole->share = seconds < whole->best && whole->best < HUGE_VAL ? seconds / whole->best : 0;
     tuner_show_progress(whole);

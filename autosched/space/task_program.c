@@ -167,8 +167,7 @@ static Expr *expr_in_task(Arena *arena, Expr *e, void *context) {
     const Tensor *tensor = e->kind == EXPR_READ ? tensor_in_task(cutting, e->tensor) : NULL;
     if (!tensor || tensor == e->tensor)
         return e;
-    Expr *copy = ARENA_NEW(arena, Expr);
-    *copy = *e;
+    Expr *copy = expr_copy(arena, e);
     copy->tensor = tensor;
     return copy;
 }

@@ -390,9 +390,9 @@ static void check_deadline(Builders *pool, BuildProcess *builder) {
     builder->spent = spent;
 }
 
-/* Takes the builders' answers; waits up to `milliseconds` for the first. */
-static void listen_to_builders(Builders *pool, int milliseconds) {
-    int jobs = pool->options.jobs;
+/* Takes the builders' answers; waits up to so many seconds for the first, or 0.1. */
+static void listen_to_builders(Builders *pool, double seconds) {
+    int jobs = pool->options.jobs, milliseconds = seconds >= 0.1 ? 100 : seconds > 0 ? (int)(1e3 * seconds) + 1 : 0;
     struct pollfd *ready = pool->ready;
     for (int i = 0; i < jobs; i++)
         ready[i] = (struct pollfd){.fd = pool->items[i].candidate ? pool->items[i].output : -1, .events = POLLIN};
@@ -455,7 +455,7 @@ void builders_build(Builders *pool, int program, Candidate *candidate) {
     while (!take_finished(pool, candidate)) {
         double left = seconds_left(pool);
         if (left > 0 && busy_builders(pool))
-            listen_to_builders(pool, left >= 0.1 ? 100 : (int)(1e3 * left) + 1);
+            listen_to_builders(pool, left);
         else
             give_up(pool, candidate);
     }
@@ -464,7 +464,7 @@ void builders_build(Builders *pool, int program, Candidate *candidate) {
 Candidate *builders_collect(Builders *pool, bool wait) {
     while (pool->finished_at == pool->finished.count && busy_builders(pool)) {
         double left = wait ? seconds_left(pool) : 0;
-        listen_to_builders(pool, left >= 0.1 ? 100 : left > 0 ? (int)(1e3 * left) + 1 : 0);
+        listen_to_builders(pool, left);
         if (left <= 0)
             break;
     }
